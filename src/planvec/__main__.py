@@ -1,0 +1,3 @@
+from planvec.cli import main
+
+main()

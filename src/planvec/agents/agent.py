@@ -1,0 +1,162 @@
+"""Agents: an encoder g and a policy π, and how a plan reaches the policy.
+
+People use `plan` and `act`, one episode at a time. Programs use `encode` and `outputs`, which take batches
+and may be jitted, vmapped and differentiated.
+"""
+
+import hashlib
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from planvec.agents.encoders import Encoder, Observation
+from planvec.agents.policies import Policy
+from planvec.errors import InputError
+from planvec.plans import AnyPlan, Plan, ReferencePlan, unit
+
+Values = Any  # a batch of plans inside a program: vectors (N, embedding), or naive's (first, last) observations
+
+
+class Demonstration(Protocol):
+    """All an agent looks at in a demonstration."""
+
+    first: Observation
+    last: Observation
+
+
+class Agent(eqx.Module):
+    """What all agents do; a subclass is one conditioning."""
+
+    policy: Policy
+
+    segments: ClassVar[tuple[str, ...]]  # parts of a training sample (losses.SEGMENTS) that `outputs` wants
+
+    @abstractmethod
+    def encode(self, first: Observation, last: Observation) -> Values:
+        """What the demonstrations from `first` to `last` (batched) ask for."""
+
+    @abstractmethod
+    def outputs(self, first: Observation, now: Observation, plans: Values, done: Values | None = None) -> Array:
+        """What the head needs to act `now` (batched). `done` is encode(first, now), where that is known."""
+
+    @abstractmethod
+    def wrap(self, values: Values) -> AnyPlan:
+        """Values as a plan: to be added, compared, kept. Of a batch of values, a batch of plans."""
+
+    @abstractmethod
+    def unwrap(self, plan: AnyPlan) -> Values:
+        """The values of a plan, unchecked."""
+
+    def plan(self, demonstration: Demonstration) -> AnyPlan:
+        """The plan of one demonstration."""
+        first, last = _batch_of_one((demonstration.first, demonstration.last))
+        return self.wrap(_only(_encode(self, first, last)))
+
+    def read(self, plan: AnyPlan) -> Values:
+        """The values of a plan, for `outputs`. The plan must be of this agent's own making."""
+        if plan.agent != self.fingerprint:
+            raise InputError(
+                f"this plan was made by agent {plan.agent}, and this is agent {self.fingerprint}: "
+                "make the plan with the agent that is to act on it"
+            )
+        return self.unwrap(plan)
+
+    def act(self, first: Observation, now: Observation, plan: AnyPlan, key: Array, greedy: bool = False) -> Array:
+        """One action in one episode that began with `first` and has come to `now`."""
+        return _only(_act(self, *_batch_of_one((first, now, self.read(plan))), key, greedy))
+
+    def cast(self, dtype: Any) -> Self:
+        """The same agent with its weights, and so its computations, in another dtype."""
+        return jax.tree.map(lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names these very weights: equal wherever the same agent is loaded."""
+        digest = hashlib.sha256(type(self).__name__.encode())
+        for leaf in jax.tree.leaves(self):
+            digest.update(np.asarray(leaf).tobytes())
+        return digest.hexdigest()[:12]
+
+
+class EmbeddingAgent(Agent):
+    """An agent with an encoder, whose plans are vectors."""
+
+    encoder: Encoder
+
+    def encode(self, first: Observation, last: Observation) -> Array:
+        """g(first, last): (N, embedding)."""
+        return self.encoder((first, last))
+
+    def wrap(self, values: Array) -> Plan:
+        return Plan(vector=values, agent=self.fingerprint)
+
+    def unwrap(self, plan: Plan) -> Array:
+        return plan.vector
+
+
+class Difference(EmbeddingAgent):
+    """cpv: the policy sees oₜ and what is left to do, plan − g(o₀, oₜ)."""
+
+    segments: ClassVar[tuple[str, ...]] = ("reference", "done")
+
+    def outputs(self, first: Observation, now: Observation, plans: Array, done: Array | None = None) -> Array:
+        done = self.encode(first, now) if done is None else done
+        return self.policy((now,), plans - done)
+
+
+class Static(EmbeddingAgent):
+    """te and tecnet: the policy sees o₀, oₜ and the whole plan, of unit length if `normalise`."""
+
+    normalise: bool = eqx.field(static=True)
+
+    segments: ClassVar[tuple[str, ...]] = ("reference",)
+
+    def outputs(self, first: Observation, now: Observation, plans: Array, done: Array | None = None) -> Array:
+        return self.policy((first, now), unit(plans) if self.normalise else plans)
+
+
+class Concatenate(Agent):
+    """naive: no encoder; the policy sees o₀, oₜ and the reference's own first and last observations."""
+
+    segments: ClassVar[tuple[str, ...]] = ("reference",)
+
+    def encode(self, first: Observation, last: Observation) -> tuple[Observation, Observation]:
+        return first, last
+
+    def outputs(
+        self, first: Observation, now: Observation, plans: tuple[Observation, ...], done: Values = None
+    ) -> Array:
+        return self.policy((first, now, *plans))
+
+    def wrap(self, values: tuple[Observation, Observation]) -> ReferencePlan:
+        first, last = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), values)
+        return ReferencePlan(first=first, last=last, count=1.0, agent=self.fingerprint)
+
+    def unwrap(self, plan: ReferencePlan) -> tuple[Observation, Observation]:
+        return plan.mean()
+
+
+def _batch_of_one(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], tree)
+
+
+def _only(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[0], tree)
+
+
+@eqx.filter_jit
+def _encode(agent: Agent, first: Observation, last: Observation) -> Values:
+    return agent.encode(first, last)
+
+
+@eqx.filter_jit
+def _act(agent: Agent, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool) -> Array:
+    outputs = agent.outputs(first, now, plans)
+    head = agent.policy.head
+    return head.greedy(outputs) if greedy else head.sample(outputs, key)

@@ -1,0 +1,160 @@
+"""Encoders: networks that take a tuple of observations and give one vector.
+
+Everything is batch-first: images are (N, height, width, channels). A layer computes in the dtype of its own
+weights, so casting an agent's weights is all that mixed precision takes.
+"""
+
+import math
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from planvec.errors import InputError
+
+Observation = Any  # a pytree of arrays with the same leading axis
+
+
+class Encoder(eqx.Module):
+    """A network from a tuple of observations, each batched, to vectors (N, features) in float32."""
+
+    @abstractmethod
+    def __call__(self, observations: tuple[Observation, ...]) -> Array: ...
+
+
+def kaiming(key: Array, shape: tuple[int, ...]) -> Array:
+    """Normal weights of variance 2 / fan-out, for a kernel (…, inputs, outputs)."""
+    fan_out = math.prod(shape[:-2]) * shape[-1]
+    return jax.random.normal(key, shape) * math.sqrt(2 / fan_out)
+
+
+class Linear(eqx.Module):
+    weight: Array  # (inputs, outputs)
+    bias: Array  # (outputs,)
+
+    def __init__(self, inputs: int, outputs: int, *, key: Array):
+        self.weight = kaiming(key, (inputs, outputs))
+        self.bias = jnp.zeros(outputs)
+
+    def __call__(self, x: Array) -> Array:
+        return x.astype(self.weight.dtype) @ self.weight + self.bias
+
+
+class Conv(eqx.Module):
+    weight: Array  # (kernel, kernel, inputs, outputs)
+    bias: Array  # (outputs,)
+    stride: int = eqx.field(static=True)
+    padding: int = eqx.field(static=True)
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, padding: int, *, key: Array):
+        self.weight = kaiming(key, (kernel, kernel, inputs, outputs))
+        self.bias = jnp.zeros(outputs)
+        self.stride = stride
+        self.padding = padding
+
+    def __call__(self, x: Array) -> Array:
+        return convolve(x.astype(self.weight.dtype), self.weight, self.stride, self.padding) + self.bias
+
+
+def convolve(x: Array, weight: Array, stride: int, padding: int) -> Array:
+    """(N, H, W, inputs) * (k, k, inputs, outputs) → (N, H', W', outputs), the way that suits this backend.
+
+    XLA's convolution on the CPU is an order of magnitude slower inside a scan; matrix products are not.
+    """
+    if jax.default_backend() != "cpu":
+        return convolve_native(x, weight, stride, padding)
+    tiled = stride == weight.shape[0] and padding == 0
+    return convolve_tiles(x, weight) if tiled else convolve_rows(x, weight, stride, padding)
+
+
+def convolve_native(x: Array, weight: Array, stride: int, padding: int) -> Array:
+    """XLA's own convolution."""
+    layout = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(x, weight, (stride,) * 2, [(padding,) * 2] * 2, dimension_numbers=layout)
+
+
+def convolve_tiles(x: Array, weight: Array) -> Array:
+    """Stride = kernel: every output sees its own tile of the image, so one matrix product over tiles."""
+    n, height, width, channels = x.shape
+    k = weight.shape[0]
+    rows, columns = height // k, width // k
+    tiles = x[:, : rows * k, : columns * k].reshape(n, rows, k, columns, k, channels).transpose(0, 1, 3, 2, 4, 5)
+    return tiles.reshape(n, rows, columns, -1) @ weight.reshape(k * k * channels, -1)
+
+
+def convolve_rows(x: Array, weight: Array, stride: int, padding: int) -> Array:
+    """One matrix product over the k input rows of every output row, the kernel written out along the width.
+
+    On images this narrow, multiplying zeros costs less than gathering patches and scattering their gradients.
+    """
+    n, height, width, _ = x.shape
+    k, outputs = weight.shape[0], weight.shape[-1]
+    rows, columns = (convolved(size, k, stride, padding) for size in (height, width))
+    x = jnp.pad(x, ((0, 0), (padding, padding), (0, 0), (0, 0)))
+    strips = jnp.stack([x[:, i : i + stride * (rows - 1) + 1 : stride] for i in range(k)], axis=2)
+    spread = jnp.einsum("lwx,klio->kwixo", _taps(k, width, columns, stride, padding).astype(x.dtype), weight)
+    flat = strips.reshape(n * rows, -1) @ spread.reshape(-1, columns * outputs)
+    return flat.reshape(n, rows, columns, outputs)
+
+
+def convolved(size: int, kernel: int, stride: int, padding: int) -> int:
+    """The side of a convolution's output."""
+    return (size + 2 * padding - kernel) // stride + 1
+
+
+def _taps(kernel: int, inputs: int, outputs: int, stride: int, padding: int) -> np.ndarray:
+    """(kernel, inputs, outputs): 1 where output x sees input w through this tap, else 0."""
+    tap, w, x = np.ogrid[:kernel, :inputs, :outputs]
+    return (w == stride * x + tap - padding).astype(np.float32)
+
+
+class ConvShape(NamedTuple):
+    channels: int
+    kernel: int
+    stride: int
+    padding: int
+
+
+CONVOLUTIONS = (  # 33×30 → 11×10 → 6×5 → 3×3 → 3×3 (appendix A)
+    ConvShape(channels=16, kernel=3, stride=3, padding=0),
+    ConvShape(channels=32, kernel=5, stride=2, padding=2),
+    ConvShape(channels=64, kernel=3, stride=2, padding=1),
+    ConvShape(channels=64, kernel=3, stride=1, padding=1),
+)
+
+
+class ImageEncoder(Encoder):
+    """Images concatenated on channels → four convolutions with ReLU → flattened → one linear layer."""
+
+    convs: tuple[Conv, ...]
+    linear: Linear
+    shape: tuple[int, int, int] = eqx.field(static=True)  # height, width, channels of one image
+
+    def __init__(self, shape: tuple[int, int, int], observations: int, features: int, *, key: Array):
+        *conv_keys, linear_key = jax.random.split(key, len(CONVOLUTIONS) + 1)
+        height, width, channels = shape[0], shape[1], shape[2] * observations
+        convs = []
+        for layer, conv_key in zip(CONVOLUTIONS, conv_keys, strict=True):
+            convs.append(Conv(channels, *layer, key=conv_key))
+            height, width = (convolved(side, *layer[1:]) for side in (height, width))
+            channels = layer.channels
+        self.convs = tuple(convs)
+        self.linear = Linear(height * width * channels, features, key=linear_key)
+        self.shape = tuple(shape)
+
+    def __call__(self, observations: tuple[Array, ...]) -> Array:
+        x = self._stack(observations)
+        for conv in self.convs:
+            x = jax.nn.relu(conv(x))
+        return self.linear(x.reshape(len(x), -1)).astype(jnp.float32)
+
+    def _stack(self, images: tuple[Array, ...]) -> Array:
+        """Images (N, height, width, channels) of 0…255 as one of 0…1, concatenated on channels."""
+        for image in images:
+            if image.shape[1:] != self.shape:
+                raise InputError(f"this agent sees images of shape {self.shape}; got {image.shape[1:]}")
+        return jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / 255

@@ -1,0 +1,91 @@
+"""How fast the crafting world is: steps, pictures, demonstrations, and other projects' worlds beside it."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from planvec.benchmarks import others
+from planvec.benchmarks.measure import Row, rate
+from planvec.worlds import make
+from planvec.worlds.crafting.episode import Episode, advance_and_reset, begin
+from planvec.worlds.crafting.rules import ACTIONS
+from planvec.worlds.crafting.world import Crafting
+
+POOL = 4096  # pre-made scenes from which finished episodes begin anew
+STEPS = 64  # in one jitted rollout
+
+
+def run(batches: tuple[int, ...] | None = None, pairs: int = 40_000) -> Iterator[Row]:
+    """Measure everything, a row at a time."""
+    world = make("crafting")
+    if batches is None:
+        batches = (1024, 4096) if jax.default_backend() == "cpu" else (4096, 65_536, 524_288)
+    for images in (False, True):
+        for fresh in (False, True):
+            what = f"planvec crafting, {'with' if images else 'no'} images, {'fresh scenes' if fresh else 'scene pool'}"
+            for batch in batches:
+                if batch > 100_000 and images and fresh:
+                    continue
+                program = partial(rollout, world, batch=batch, images=images, fresh=fresh)
+                yield Row(what, "steps/s", batch, rate(program, jax.random.key(0), count=batch * STEPS))
+    yield from _demonstrations(world, pairs)
+    for rival in others.rivals():
+        for batch in batches[:2]:
+            program = rival.rollout(batch, STEPS)
+            yield Row(
+                f"{rival.name} ({rival.package})",
+                "steps/s",
+                batch,
+                rate(program, jax.random.key(0), count=batch * STEPS),
+            )
+
+
+def _demonstrations(world: Crafting, pairs: int) -> Iterator[Row]:
+    """Pairs of 2–4 skills at 10% noise, as `planvec collect` makes them, discarded attempts included in the time."""
+    tasks = [task for task in world.sample_tasks((0,), pairs, 2, 4) for _ in range(2)]
+    world.record(tasks, (1,), noise=0.1)
+    began = time.perf_counter()
+    world.record(tasks, (2,), noise=0.1)
+    yield Row(
+        "planvec crafting, demonstrations of 2-4 skills",
+        "demonstrations/s",
+        len(tasks),
+        len(tasks) / (time.perf_counter() - began),
+    )
+
+
+@partial(jax.jit, static_argnames=("world", "batch", "images", "fresh"))
+def rollout(world: Crafting, key: Array, batch: int, images: bool, fresh: bool) -> Any:
+    """Random actions with auto-reset for STEPS steps. The last picture is carried along, so that all are drawn."""
+    scene_key, start_key, step_key = jax.random.split(key, 3)
+    new_scenes = jax.vmap(partial(_new, world))
+    pool = new_scenes(jax.random.split(scene_key, POOL))
+    start = _from_pool(pool, jax.random.bits(start_key, (batch,)))
+    observe: Callable[[Episode], Any] = (
+        (lambda episodes: jax.vmap(world.observe)(episodes.state)) if images else (lambda _: ())
+    )
+
+    def step(carry: tuple[Episode, Any], key: Array) -> tuple[tuple[Episode, Any], Array]:
+        episodes, _ = carry
+        words = jax.random.bits(key, (batch,))
+        actions = (words % len(ACTIONS)).astype(jnp.uint8)
+        scenes = new_scenes(jax.random.split(key, batch)) if fresh else _from_pool(pool, words >> 8)
+        episodes, _, outcome = jax.vmap(lambda e, a, s: advance_and_reset(world, e, a, lambda: s))(
+            episodes, actions, scenes
+        )
+        return (episodes, observe(episodes)), jnp.sum(outcome.reward)
+
+    return jax.lax.scan(step, (start, observe(start)), jax.random.split(step_key, STEPS))
+
+
+def _new(world: Crafting, key: Array) -> Episode:
+    return begin(world, key, world.sample_task(jax.random.fold_in(key, 1), 1, 4))
+
+
+def _from_pool(pool: Episode, words: Array) -> Episode:
+    return jax.tree.map(lambda leaf: leaf[(words % POOL).astype(jnp.int32)], pool)

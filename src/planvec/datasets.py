@@ -1,0 +1,232 @@
+"""Pairs of demonstrations in a folder: collected, resumed, checked and loaded.
+
+A folder holds `header.json` and shards of SHARD pairs, each a safetensors file with the arrays
+    lengths   int32 [2·pairs]       actions of each demonstration; 2i and 2i+1 are pair i
+    actions         [all actions]   end to end
+    tasks     int8  [pairs, most]   numbers into the header's `skills`, padded with -1
+    extras    int32 [2·pairs]       skills done that the task did not ask for
+    stored/…                        what the world rebuilds the steps from (crafting: the first state)
+Every shard follows from (seed, shard number) alone: the same command gives the same bytes, interrupted or not.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from planvec import files
+from planvec.demos import PairSet
+from planvec.errors import InputError
+from planvec.tasks import decode_tasks, encode_tasks
+from planvec.worlds import make
+from planvec.worlds.world import Recording, World, check_recording
+
+FORMAT, VERSION = "planvec pairs", 1
+SHARD = 8192  # pairs a file
+HEADER = "header.json"
+OUTCOMES = (
+    "exact",
+    "extras",
+    "failed",
+)  # how an attempt ended: did the task and no more, did more, did not do it
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that determines a data set."""
+
+    world: str
+    pairs: int
+    skills: tuple[int, int]
+    """Tasks have from so many to so many skills."""
+    noise: float
+    extras: str
+    seed: int
+
+    def __post_init__(self) -> None:
+        make(self.world)
+        check_recording(self.noise, self.extras)
+        if self.pairs < 1:
+            raise InputError(f"collect at least one pair; got {self.pairs}")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {self.seed}")
+
+    @property
+    def shards(self) -> int:
+        return -(-self.pairs // SHARD)
+
+    def size(self, shard: int) -> int:
+        """How many pairs a shard holds."""
+        return min(SHARD, self.pairs - shard * SHARD)
+
+
+def collect(recipe: Recipe, folder: Path, progress: Callable[[int], None] = lambda pairs: None) -> dict[str, Any]:
+    """Collect what is not there yet and return the header. `progress` is told how many pairs there are."""
+    world = make(recipe.world)
+    header = _open_header(recipe, world, folder)
+    for shard in range(recipe.shards):
+        name, before = f"shard-{shard:05d}.safetensors", shard * SHARD
+        if not _is_whole(folder, header["shards"].get(name)):
+            content, rates = _collect_shard(
+                world, recipe, shard, lambda done, before=before: progress(before + done // 2)
+            )
+            files.write(folder / name, content)
+            entry = {"file": name, "pairs": recipe.size(shard), "sha256": _digest(content), "attempts": rates}
+            header["shards"][name] = entry
+            _write_header(folder, header)
+        progress(before + recipe.size(shard))
+    header["complete"] = True
+    _write_header(folder, header)
+    return header
+
+
+def load(folder: Path) -> PairSet:
+    """All pairs of a folder, checked, on the accelerator."""
+    header = read_header(folder)
+    world = make(header["world"])
+    parts = list(read_shards(folder, header))
+    steps = [world.replay(part) for part, _ in parts]
+    return PairSet.of(
+        world,
+        steps=_concatenate(steps),
+        actions=np.concatenate([part.actions for part, _ in parts]),
+        lengths=np.concatenate([part.lengths for part, _ in parts]),
+    )
+
+
+def read_header(folder: Path) -> dict[str, Any]:
+    """The header of a complete folder made for this version of the world."""
+    header = _parse_header(Path(folder))
+    if not header["complete"]:
+        raise InputError(f"{folder} is not complete; the command that began it goes on where it stopped")
+    fingerprint = make(header["world"]).fingerprint
+    if header["fingerprint"] != fingerprint:
+        raise InputError(
+            f"{folder} was made with other rules of '{header['world']}' ({header['fingerprint']}, now {fingerprint})"
+        )
+    return header
+
+
+def read_shards(folder: Path, header: dict[str, Any]):
+    """Each shard's demonstrations, and the task of each pair."""
+    for entry in header["shards"].values():
+        path = Path(folder) / entry["file"]
+        if not _is_whole(folder, entry):
+            raise InputError(f"{path} is missing or damaged; the command that made it makes just this file anew")
+        try:
+            arrays = safetensors.numpy.load_file(path)
+        except SafetensorError as error:
+            raise InputError(f"{path} is not a data file of planvec: {error}") from None
+        stored = {name.removeprefix("stored/"): array for name, array in arrays.items() if name.startswith("stored/")}
+        none = np.zeros((len(arrays["lengths"]), len(OUTCOMES)), np.int64)
+        recording = Recording(stored, arrays["actions"], arrays["lengths"], arrays["extras"], none)
+        yield recording, decode_tasks(arrays["tasks"], header["skills_named"])
+
+
+def rates(header: dict[str, Any]) -> dict[int, dict[str, float]]:
+    """For each number of skills: attempts, how they ended, and what demonstrations did beyond their task."""
+    total: dict[int, np.ndarray] = {}
+    for entry in header["shards"].values():
+        for skills, counts in entry["attempts"].items():
+            total[int(skills)] = total.get(int(skills), 0) + np.array(counts)
+    table = {}
+    for skills, (exact, extras, failed, with_extras, events) in sorted(total.items()):
+        attempts, kept = exact + extras + failed, max(exact, 1)
+        table[skills] = {
+            "attempts": int(attempts),
+            "done": exact / attempts,
+            "discarded for extras": extras / attempts,
+            "failed": failed / attempts,
+            "with extras": with_extras / kept,
+            "extra events": events / kept,
+        }
+    return table
+
+
+def _collect_shard(
+    world: World, recipe: Recipe, shard: int, progress: Callable[[int], None]
+) -> tuple[bytes, dict[str, list[int]]]:
+    """One shard's bytes, and for each number of skills how the attempts ended and what was extra."""
+    tasks = world.sample_tasks((recipe.seed, shard, 0), recipe.size(shard), *recipe.skills)
+    both = [task for task in tasks for _ in range(2)]
+    recording = world.record(both, (recipe.seed, shard, 1), recipe.noise, recipe.extras, progress)
+    arrays = {
+        "lengths": recording.lengths,
+        "actions": recording.actions,
+        "tasks": encode_tasks(tasks, world.skills),
+        "extras": recording.extras,
+        **{f"stored/{name}": array for name, array in recording.stored.items()},
+    }
+    sizes = np.array([len(task) for task in both])
+    counts = np.column_stack([recording.attempts, recording.extras > 0, recording.extras])
+    by_size = {str(size): counts[sizes == size].sum(axis=0).tolist() for size in np.unique(sizes)}
+    return safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()}), by_size
+
+
+def _open_header(recipe: Recipe, world: World, folder: Path) -> dict[str, Any]:
+    """The header to go on with: a new one, or that of the same collection interrupted earlier."""
+    new = {
+        "format": FORMAT,
+        "version": VERSION,
+        **json.loads(json.dumps(asdict(recipe))),
+        "fingerprint": world.fingerprint,
+        "skills_named": list(world.skills),
+        "complete": False,
+        "shards": {},
+    }
+    if not folder.exists() or not any(folder.iterdir()):
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_header(folder, new)
+        return new
+    old = _parse_header(folder)
+    different = [name for name in new if name not in ("complete", "shards") and old.get(name) != new[name]]
+    if different:
+        name = different[0]
+        raise InputError(
+            f"{folder} holds other data ({name} is {old.get(name)}, not {new[name]}); choose another folder"
+        )
+    if old["complete"] and all(_is_whole(folder, entry) for entry in old["shards"].values()):
+        raise InputError(f"{folder} is complete already: {old['pairs']} pairs; nothing was changed")
+    for part in folder.glob(f"*{files.TEMPORARY}"):
+        part.unlink()
+    return old
+
+
+def _parse_header(folder: Path) -> dict[str, Any]:
+    path = Path(folder) / HEADER
+    try:
+        header = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(f"{folder} is not a data folder: it has no {HEADER}") from None
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise InputError(f"{path} is not the header of a planvec data folder")
+    if header.get("version") != VERSION:
+        raise InputError(f"{path} has version {header.get('version')}; this planvec reads version {VERSION}")
+    return header
+
+
+def _write_header(folder: Path, header: dict[str, Any]) -> None:
+    files.write(folder / HEADER, json.dumps(header, indent=1) + "\n")
+
+
+def _is_whole(folder: Path, entry: dict[str, Any] | None) -> bool:
+    """Whether a shard is there with the content that the header remembers."""
+    path = entry and Path(folder) / entry["file"]
+    return bool(path) and path.is_file() and _digest(path.read_bytes()) == entry["sha256"]
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _concatenate(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *trees)

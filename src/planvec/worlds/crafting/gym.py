@@ -1,0 +1,229 @@
+"""The crafting world as gymnasium environments: one at a time, or thousands in one jitted call."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from jax import Array
+
+from planvec.errors import InputError
+from planvec.tasks import Task, decode_tasks, encode_tasks, parse_range, parse_task
+from planvec.worlds.crafting import render
+from planvec.worlds.crafting.episode import Episode, Outcome, advance, advance_and_reset, begin
+from planvec.worlds.crafting.rules import ACTIONS, SIZE
+from planvec.worlds.crafting.world import Crafting, observe_many
+
+OBSERVATION = gymnasium.spaces.Box(0, 255, (3 * (SIZE + 1), 3 * SIZE, 3), np.uint8)
+CLEAR = "\x1b[2J\x1b[H"  # clears a terminal
+
+
+class CraftingEnv(gymnasium.Env):
+    """One world. Reward 1 for each of the task's skills done; terminated when all are, truncated at the horizon."""
+
+    metadata = {"render_modes": ["rgb_array", "human", "ansi"], "render_fps": 8}  # noqa: RUF012
+
+    def __init__(
+        self, task: str | Sequence[str] | None = None, skills: str = "1-4", render_mode: str | None = None
+    ) -> None:
+        """`task`: what to do in every episode; without it each episode draws a task of so many `skills`."""
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise InputError(f"render_mode is one of {self.metadata['render_modes']}, not '{render_mode}'")
+        self.world = Crafting()
+        self.task = parse_task(task, self.world.skills) if task else None
+        self.skills = parse_range(skills)
+        self.render_mode = render_mode
+        self.observation_space, self.action_space = OBSERVATION, gymnasium.spaces.Discrete(len(ACTIONS))
+        self._episode: Episode | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        """`options={"task": ["ChopTree", "MakeBread"]}` asks for a task."""
+        super().reset(seed=seed)
+        key = jax.random.key(int(self.np_random.integers(2**32)))
+        wanted = (options or {}).get("task") or self.task
+        self._task = parse_task(wanted, self.world.skills) if wanted else self._random_task(key)
+        code = encode_tasks([self._task], self.world.skills)
+        self.world.check_tasks(code)
+        self._episode = _begin(self.world, key, code[0])
+        self._show()
+        return self._observe(), self._info()
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        if self._episode is None:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        if not self.action_space.contains(action):
+            raise InputError(
+                f"an action is a whole number from 0 to {len(ACTIONS) - 1} ({', '.join(ACTIONS)}), not {action!r}"
+            )
+        self._episode, outcome = _advance(self.world, self._episode, action)
+        self._show()
+        return (
+            self._observe(),
+            float(outcome.reward),
+            bool(outcome.terminated),
+            bool(outcome.truncated),
+            self._info(),
+        )
+
+    def render(self) -> np.ndarray | str | None:
+        if self._episode is None:
+            raise gymnasium.error.ResetNeeded("call reset() before render()")
+        if self.render_mode == "rgb_array":
+            return self.world.draw(jax.device_get(self._episode.state))
+        if self.render_mode == "ansi":
+            return render.text(self.world.rules, jax.device_get(self._episode.state))
+        return None
+
+    def _show(self) -> None:
+        """In human mode, draw the board into the terminal."""
+        if self.render_mode == "human":
+            print(CLEAR + render.text(self.world.rules, jax.device_get(self._episode.state)), flush=True)
+
+    def _observe(self) -> np.ndarray:
+        return np.asarray(_observe(self.world, self._episode.state))
+
+    def _random_task(self, key: Array) -> Task:
+        code = self.world.sample_task(jax.random.fold_in(key, 1), *self.skills)
+        return decode_tasks(code[None], self.world.skills)[0]
+
+    def _info(self) -> dict[str, Any]:
+        done = np.asarray(self._episode.done)
+        return {
+            "task": self._task,
+            "skills_done": {s: int(n) for s, n in zip(self.world.skills, done, strict=True)},
+        }
+
+
+class CraftingVectorEnv(gymnasium.vector.VectorEnv):
+    """Many worlds in one jitted call. Episodes that end begin anew as `autoreset_mode` says (next step by default)."""
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        task: str | Sequence[str] | None = None,
+        skills: str = "1-4",
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: None = None,
+    ) -> None:
+        if render_mode is not None:
+            raise InputError("the batched world draws no pictures; make a single one, or draw env.states yourself")
+        self.mode = AutoresetMode(autoreset_mode)
+        if self.mode is AutoresetMode.DISABLED:
+            raise InputError("the batched world always resets by itself: autoreset_mode is NextStep or SameStep")
+        self.metadata = self.metadata | {"autoreset_mode": self.mode}
+        self.world, self.num_envs, self.skills = Crafting(), num_envs, parse_range(skills)
+        self.task = parse_task(task, self.world.skills) if task else None
+        self.single_observation_space, self.single_action_space = (
+            OBSERVATION,
+            gymnasium.spaces.Discrete(len(ACTIONS)),
+        )
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
+
+    @property
+    def states(self) -> Any:
+        """The worlds as they are, on the accelerator."""
+        return self._episodes.state
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        """`options={"task": […]}` asks for a task, in all worlds and from now on."""
+        super().reset(seed=seed)
+        self._key = jax.random.key(int(self.np_random.integers(2**32)))
+        wanted = (options or {}).get("task") or self.task
+        self._wanted = None
+        if wanted:
+            code = encode_tasks([parse_task(wanted, self.world.skills)], self.world.skills)
+            self.world.check_tasks(code)
+            self._wanted = code[0]
+        self._time = 0
+        self._over = np.zeros(self.num_envs, bool)
+        self._episodes = _begin_many(self.world, self.skills, self._next_key(), self._wanted, self.num_envs)
+        return np.asarray(observe_many(self.world, self._episodes.state)), self._info(self._episodes)
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= len(ACTIONS):
+            raise InputError(f"actions are {self.num_envs} whole numbers from 0 to {len(ACTIONS) - 1}")
+        self._episodes, final, outcome, seen = _step_many(
+            self.world,
+            self.skills,
+            self._next_key(),
+            self._wanted,
+            self._episodes,
+            actions,
+            self._over,
+            self.mode,
+        )
+        reward, terminated, truncated = (np.asarray(part) for part in outcome)
+        over, info = terminated | truncated, self._info(self._episodes)
+        if self.mode is AutoresetMode.NEXT_STEP:
+            self._over = over
+        elif over.any():
+            observations = np.asarray(observe_many(self.world, final.state))
+            info |= {
+                "final_obs": observations,
+                "_final_obs": over,
+                "final_info": self._info(final),
+                "_final_info": over,
+            }
+        return np.asarray(seen), reward, terminated, truncated, info
+
+    def _next_key(self) -> Array:
+        self._time += 1
+        return jax.random.fold_in(self._key, self._time)
+
+    def _info(self, episodes: Episode) -> dict[str, Any]:
+        done = np.asarray(episodes.done)
+        return {"skills_done": {skill: done[:, i] for i, skill in enumerate(self.world.skills)}}
+
+
+_begin = jax.jit(begin, static_argnames="world")
+_advance = jax.jit(advance, static_argnames="world")
+
+
+@partial(jax.jit, static_argnames="world")
+def _observe(world: Crafting, state: Any) -> Array:
+    return world.observe(state)
+
+
+def _fresh(world: Crafting, skills: tuple[int, int], key: Array, wanted: Array | None) -> Episode:
+    """A new episode, of the wanted task or of a random one."""
+    task = world.sample_task(jax.random.fold_in(key, 1), *skills) if wanted is None else wanted
+    return begin(world, key, task)
+
+
+@partial(jax.jit, static_argnames=("world", "skills", "count"))
+def _begin_many(world: Crafting, skills: tuple[int, int], key: Array, wanted: Array | None, count: int) -> Episode:
+    return jax.vmap(lambda one: _fresh(world, skills, one, wanted))(jax.random.split(key, count))
+
+
+@partial(jax.jit, static_argnames=("world", "skills", "mode"))
+def _step_many(
+    world: Crafting,
+    skills: tuple[int, int],
+    key: Array,
+    wanted: Array | None,
+    episodes: Episode,
+    actions: Array,
+    over: Array,
+    mode: AutoresetMode,
+) -> tuple[Episode, Episode, Outcome, Array]:
+    """Step all worlds; `over` are those whose last step ended an episode, so that this one begins the next."""
+
+    def same_step(key: Array, episode: Episode, action: Array, _: Array) -> tuple[Episode, Episode, Outcome]:
+        return advance_and_reset(world, episode, action, fresh=lambda: _fresh(world, skills, key, wanted))
+
+    def next_step(key: Array, episode: Episode, action: Array, over: Array) -> tuple[Episode, Episode, Outcome]:
+        moved, outcome = advance(world, episode, action)
+        after = jax.tree.map(lambda new, old: jnp.where(over, new, old), _fresh(world, skills, key, wanted), moved)
+        return after, after, jax.tree.map(lambda part: jnp.where(over, jnp.zeros_like(part), part), outcome)
+
+    step = same_step if mode is AutoresetMode.SAME_STEP else next_step
+    after, final, outcome = jax.vmap(step)(jax.random.split(key, len(actions)), episodes, actions, over)
+    return after, final, outcome, jax.vmap(world.observe)(after.state)

@@ -1,0 +1,242 @@
+"""The crafting world: a board of things, an agent with one hand, and rules that say what happens.
+
+`reset`, `step` and `observe` are pure functions of one state; `jax.vmap` makes them serve thousands at once.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from planvec.demos import Demonstration
+from planvec.errors import InputError
+from planvec.tasks import NO_SKILL, Task, decode_tasks, encode_tasks, parse_task
+from planvec.worlds.crafting import recording, render
+from planvec.worlds.crafting.recording import pad
+from planvec.worlds.crafting.rules import CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
+from planvec.worlds.world import Recording, check_recording
+
+FEWEST, MOST = 15, 24  # how many things a scene is filled up to
+TILE, AGENT = (
+    16,
+    (110, 110, 110),
+)  # the agent's picture: an empty cell's grey, and what the agent adds at its centre
+HORIZONS = {1: 90, 2: 90, 4: 160, 8: 280, 16: 550}  # steps allowed, by number of skills; from the paper
+
+
+@dataclass(frozen=True)
+class Crafting:
+    """The world with a given set of rules."""
+
+    rules: Rules = RULES
+    name = "crafting"
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        return self.rules.skills
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes whenever stored scenes and actions would replay differently."""
+        return hashlib.sha256(repr((self.rules, SIZE)).encode()).hexdigest()[:16]
+
+    def reset(self, key: Array, task: Array) -> State:
+        """A random scene in which the encoded task can be done."""
+        shuffle, lottery = jax.random.bits(key, (2, CELLS))
+        number = jnp.arange(CELLS)
+        needs = jnp.cumsum(
+            jnp.maximum(self._least, self._needs(task))
+        )  # things numbered below needs[i] are of kind ≤ i
+        total = jnp.maximum(needs[-1], FEWEST + lottery[-1] % (MOST + 1 - FEWEST))
+        needed = jnp.sum(number[:, None] >= needs, axis=1)
+        extra = jnp.asarray(self._lottery)[lottery % len(self._lottery)]
+        things = jnp.where(number < needs[-1], needed, jnp.where(number < total, extra, NOTHING))
+        shuffled = _permutation(shuffle)  # the last number is always free: the agent's cell
+        return State(
+            cells=things[shuffled].astype(jnp.uint8),
+            agent=jnp.argmax(shuffled == CELLS - 1).astype(jnp.uint8),
+            held=jnp.uint8(NOTHING),
+        )
+
+    def step(self, state: State, action: Array) -> tuple[State, Array]:
+        """Do one action. Returns the next state and the number of the skill that was done, `rules.no_skill` if none."""
+        where = state.agent.astype(jnp.int32) * NEIGHBOUR.shape[1] + action
+        cell, kind = jnp.asarray(NEIGHBOUR.ravel())[where], jnp.asarray(KIND.ravel())[where]
+        held, content, enters, skill = self._look_up(kind, state.held, state.cells[cell])
+        return State(
+            cells=jnp.where(jnp.arange(CELLS, dtype=jnp.uint8) == cell, content, state.cells),
+            agent=jnp.where(enters, cell, state.agent),
+            held=held,
+        ), skill
+
+    def observe(self, state: State) -> Array:
+        """What the agent sees: uint8 [33, 30, 3], 3×3 pixels a cell, and a row for "something is held"."""
+        sprites = self._sprite_codes(state).reshape(SIZE + 1, SIZE)
+        rows = [jnp.asarray(self._atlas[:, i].reshape(-1, 9))[sprites] for i in range(3)]  # contiguous copies: fast
+        return jnp.stack(rows, axis=1).reshape(3 * (SIZE + 1), 3 * SIZE, 3)
+
+    decode = observe
+    """What training sees of a stored step."""
+
+    def count_skills(self, task: Array) -> Array:
+        """How often an encoded task asks for each skill. uint8 [skill]"""
+        return jnp.sum(task[:, None] == jnp.arange(len(self.skills)), axis=0, dtype=jnp.uint8)
+
+    def horizon(self, skills: int) -> int:
+        """How many steps a task of so many skills may take: the paper's figures, straight lines between and beyond."""
+        known = sorted(HORIZONS)
+        if skills <= known[-1]:
+            return int(np.interp(skills, known, [HORIZONS[n] for n in known]))
+        return -(-HORIZONS[known[-1]] * skills // known[-1])
+
+    def check_tasks(self, codes: np.ndarray) -> None:
+        """Complain about an encoded task for which no scene has room."""
+        needs = np.maximum(self._least, jax.vmap(self._needs)(jnp.asarray(codes))).sum(axis=1)
+        if needs.max() >= CELLS:
+            raise InputError(
+                f"the task needs {needs.max()} things at once, and the board has {CELLS} cells; ask for less"
+            )
+
+    def sample_task(self, key: Array, low: int, high: int) -> Array:
+        """A random encoded task of `low` to `high` skills, each skill as likely as any other. int8 [high]"""
+        words = jax.random.bits(key, (high + 1,))
+        skills = (words[1:] % len(self.skills)).astype(jnp.int8)
+        return jnp.where(jnp.arange(high) < low + words[0] % (high + 1 - low), skills, NO_SKILL)
+
+    def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
+        keys = jax.random.split(_key(*seed), count)
+        return decode_tasks(jax.vmap(partial(self.sample_task, low=low, high=high))(keys), self.skills)
+
+    def record(
+        self,
+        tasks: Sequence[Task],
+        seed: Sequence[int],
+        noise: float = 0.0,
+        extras: str = "discard",
+        progress: Callable[[int], None] = lambda finished: None,
+    ) -> Recording:
+        """A demonstration of each task by the expert; `noise` is the share of its actions replaced by random ones."""
+        check_recording(noise, extras)
+        codes = encode_tasks(tasks, self.skills)
+        self.check_tasks(codes)
+        return recording.record(self, codes, _key(*seed), noise, extras == "keep", progress)
+
+    def replay(self, demos: Recording) -> State:
+        """Every state of every demonstration, end to end. NumPy, [all steps]"""
+        return recording.replay(self, demos)
+
+    def demonstrate(
+        self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
+    ) -> Demonstration:
+        """The expert doing one task in a random scene."""
+        task = parse_task(task, self.skills)
+        demos = self.record([task], (seed,), noise, extras)
+        states = self.replay(demos)
+        observations = np.asarray(observe_many(self, pad(states)))[: len(demos.actions) + 1]
+        return Demonstration(task, observations, demos.actions, states)
+
+    def events(self, states: State, actions: np.ndarray) -> list[str | None]:
+        """Which skill each action of a demonstration did, if any."""
+        before = jax.tree.map(lambda leaf: leaf[:-1], states)
+        _, skills = step_many(self, *pad((before, actions)))
+        return [(*self.skills, None)[skill] for skill in np.asarray(skills)[: len(actions)]]
+
+    def draw(self, state: State) -> np.ndarray:
+        """The picture for people."""
+        return render.draw(self.rules, state)
+
+    def _needs(self, task: Array) -> Array:
+        """How many of each thing must be there at first, what earlier skills make being available to later ones."""
+        kinds, skill = jnp.arange(len(self.rules.things)), jnp.maximum(task, 0)
+        asked = (task != NO_SKILL)[:, None]
+        used = jnp.cumsum((jnp.asarray(self.rules.target)[skill][:, None] == kinds) & asked, axis=0)
+        made = (jnp.asarray(self.rules.product)[skill][:, None] == kinds) & asked
+        made_before = jnp.cumsum(made, axis=0) - made
+        return jnp.max(used - made_before, axis=0).at[NOTHING].set(0)
+
+    def _look_up(self, kind: Array, held: Array, cell: Array) -> tuple[Array, Array, Array, Array]:
+        """A row of the table of outcomes, fetched as one packed word."""
+        kinds = len(self.rules.things)
+        word = jnp.asarray(self._outcomes)[(kind.astype(jnp.int32) * kinds + held) * kinds + cell]
+        held, cell, enters, skill = ((word >> shift).astype(jnp.uint8) for shift in (0, 8, 16, 24))
+        return held, cell, enters.astype(bool), skill
+
+    def _sprite_codes(self, state: State) -> Array:
+        """Which sprite each cell of the picture shows. int32 [110]"""
+        kinds = len(self.rules.things)
+        here = jnp.arange(CELLS) == state.agent
+        cells = state.cells + jnp.where(here, kinds * (1 + state.held.astype(jnp.int32)), 0)
+        blank, white = len(self._atlas) - 2, len(self._atlas) - 1
+        hand = jnp.full(SIZE, blank).at[0].set(jnp.where(state.held == NOTHING, blank, white))
+        return jnp.concatenate([cells, hand])
+
+    @cached_property
+    def _least(self) -> np.ndarray:
+        return np.array([thing.least for thing in self.rules.things])
+
+    @cached_property
+    def _lottery(self) -> np.ndarray:
+        """Each thing as often as its share."""
+        return np.repeat(np.arange(len(self.rules.things)), [thing.share for thing in self.rules.things])
+
+    @cached_property
+    def _outcomes(self) -> np.ndarray:
+        """`rules.outcome`, four bytes packed into a word. uint32 [kind · held · cell]"""
+        words = [
+            part.astype(np.uint32).ravel() << shift
+            for part, shift in zip(self.rules.outcome, (0, 8, 16, 24), strict=True)
+        ]
+        return np.bitwise_or.reduce(words)
+
+    @cached_property
+    def _atlas(self) -> np.ndarray:
+        """All that a cell can show: (no agent, or what it holds) × what lies there; blank; white. uint8 [n, 3, 3, 3]"""
+        kinds = range(len(self.rules.things))
+        pictures = [self._cell_picture(lying, held) for held in (None, *kinds) for lying in kinds]
+        if len({picture.tobytes() for picture in pictures}) < len(pictures):
+            raise InputError(
+                "two contents of a cell look the same to the agent; give each thing its own pixel or colour"
+            )
+        flat = [np.full((3, 3, 3), shade, np.uint8) for shade in (0, 255)]
+        return np.stack(pictures + flat)
+
+    def _cell_picture(self, lying: int, held: int | None) -> np.ndarray:
+        """The sprites of lying thing, agent and held thing, added; `held` None: the agent is elsewhere.
+
+        The held thing is half as bright: an axe held over logs must not look like logs held over an axe.
+        """
+        picture = np.full((9, 3), TILE)
+        picture[self.rules.things[lying].pixel] += self.rules.things[lying].colour
+        if held is not None:
+            picture[4] += AGENT
+            picture[self.rules.things[held].pixel] += np.array(self.rules.things[held].colour) // 2
+        return picture.astype(np.uint8).reshape(3, 3, 3)
+
+
+@partial(jax.jit, static_argnames="world")
+def step_many(world: Crafting, states: State, actions: Array) -> tuple[State, Array]:
+    return jax.vmap(world.step)(states, actions)
+
+
+@partial(jax.jit, static_argnames="world")
+def observe_many(world: Crafting, states: State) -> Array:
+    return jax.vmap(world.observe)(states)
+
+
+def _key(*numbers: int) -> Array:
+    """A random key that depends on all the numbers."""
+    key = jax.random.key(numbers[0])
+    for number in numbers[1:]:
+        key = jax.random.fold_in(key, number)
+    return key
+
+
+def _permutation(words: Array) -> Array:
+    """A permutation of the cells from as many random words: sorted by their high bits, the low ones being the cell."""
+    low = jnp.uint32(127)
+    return (jnp.sort((words & ~low) | jnp.arange(CELLS, dtype=jnp.uint32)) & low).astype(jnp.int32)

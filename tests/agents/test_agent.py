@@ -1,0 +1,184 @@
+import functools
+from types import SimpleNamespace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from planvec.agents import Agent, build
+from planvec.plans import Plan, ReferencePlan
+
+SHAPE = (33, 30, 3)
+EMBEDDING = 16
+ONE_OF_EACH = ["naive", "tecnet", "te-plain", "cpv-plain"]
+
+
+encode = eqx.filter_jit(lambda agent, first, last: agent.encode(first, last))
+outputs = eqx.filter_jit(lambda agent, first, now, plans, done=None: agent.outputs(first, now, plans, done))
+
+act_on = eqx.filter_jit(lambda agent, observations, plan=None: agent.policy(observations, plan))
+
+
+@functools.cache
+def agent(name: str, seed: int = 0) -> Agent:
+    return build(name, SHAPE, actions=6, embedding=EMBEDDING, key=jax.random.key(seed))
+
+
+def images(count: int, n: int = 1, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (count, n, *SHAPE), np.uint8)
+
+
+def demonstration(seed: int) -> SimpleNamespace:
+    first, last = images(2, seed=seed)
+    return SimpleNamespace(first=first[0], last=last[0])
+
+
+def test_plan_is_the_encoding_of_the_two_ends():
+    model, demo = agent("cpv-plain"), demonstration(1)
+    plan = model.plan(demo)
+    assert isinstance(plan, Plan)
+    assert plan.vector.shape == (EMBEDDING,)
+    np.testing.assert_allclose(plan.vector, encode(model, demo.first[None], demo.last[None])[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_act_agrees_with_outputs(name):
+    model, demo = agent(name), demonstration(1)
+    first, now = images(2, seed=2)
+    plan = model.plan(demo) + model.plan(demonstration(3))
+    values = jax.tree.map(lambda leaf: leaf[None], model.read(plan))
+    logits = outputs(model, first, now, values)
+    key = jax.random.key(4)
+    greedy = model.act(first[0], now[0], plan, key, greedy=True)
+    assert greedy.shape == ()
+    assert greedy == np.argmax(logits[0])
+    assert model.act(first[0], now[0], plan, key) == model.policy.head.sample(logits, key)[0]
+
+
+def test_jit_changes_nothing():
+    model = agent("cpv-plain")
+    first, now, ref_first, ref_last = images(4)
+
+    jitted = outputs(model, first, now, encode(model, ref_first, ref_last))
+    eager = model.outputs(first, now, model.encode(ref_first, ref_last))
+    np.testing.assert_allclose(jitted, eager, rtol=1e-4, atol=1e-4)
+
+
+def test_plans_of_another_agent_are_refused():
+    one, other = agent("cpv-plain", seed=0), agent("cpv-plain", seed=1)
+    first, now = images(2)
+    with pytest.raises(ValueError, match="make the plan with the agent"):
+        one.act(first[0], now[0], other.plan(demonstration(1)), jax.random.key(0))
+    with pytest.raises(ValueError, match="different agents"):
+        one.plan(demonstration(1)) + other.plan(demonstration(1))
+    with pytest.raises(ValueError, match="make the plan with the agent"):
+        agent("naive").read(one.plan(demonstration(1)))
+
+
+def test_fingerprints_name_the_weights():
+    assert agent("cpv-plain").fingerprint == agent("cpv-full").fingerprint
+    assert agent("cpv-plain").fingerprint != agent("cpv-plain", seed=1).fingerprint
+    trained = jax.tree.map(lambda leaf: leaf + 0.1, agent("cpv-plain"))
+    assert trained.fingerprint != agent("cpv-plain").fingerprint
+    assert len({agent(name).fingerprint for name in ("naive", "te-plain", "cpv-plain")}) == 3
+
+
+def test_cpv_reads_what_is_left_of_the_plan():
+    model = agent("cpv-plain")
+    first, now = images(2)
+    nothing_left = outputs(model, first, now, encode(model, first, now))
+    np.testing.assert_allclose(nothing_left, act_on(model, (now,), jnp.zeros((1, EMBEDDING))), rtol=1e-4, atol=1e-4)
+
+
+def test_cpv_takes_what_is_done_from_a_caller_who_knows_it():
+    model = agent("cpv-plain")
+    first, now, ref_first, ref_last = images(4)
+    plans, done = encode(model, ref_first, ref_last), encode(model, first, now)
+    expected = outputs(model, first, now, plans)
+    np.testing.assert_allclose(outputs(model, first, now, plans, done=done), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_cpv_sees_the_first_observation_through_g_alone():
+    model = agent("cpv-plain")
+    first, now, other = images(3)
+    plans = jnp.ones((1, EMBEDDING))
+    moved = plans + encode(model, other, now) - encode(model, first, now)
+    assert not np.allclose(outputs(model, other, now, plans), outputs(model, first, now, plans), atol=1e-3)
+    np.testing.assert_allclose(
+        outputs(model, other, now, moved), outputs(model, first, now, plans), rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("name", ["te-plain", "naive"])
+def test_static_and_concatenate_see_every_pixel_of_the_first_observation(name):
+    model = agent(name)
+    first, now, ref_first, ref_last = images(4)
+    plans = encode(model, ref_first, ref_last)
+    slope = jax.jit(jax.grad(lambda x: jnp.sum(model.outputs(x, now, plans) ** 2)))(jnp.float32(first))
+    assert (slope != 0).mean() > 0.99
+
+
+@pytest.mark.parametrize("name", ["te-plain", "tecnet"])
+def test_static_gives_the_plan_whole_whatever_is_done(name):
+    model = agent(name)
+    first, now = images(2)
+    plans = encode(model, *images(2, seed=1))
+    expected = outputs(model, first, now, plans)
+    np.testing.assert_array_equal(outputs(model, first, now, plans, done=jnp.ones_like(plans)), expected)
+
+
+def test_tecnet_normalises_on_reading_only():
+    tecnet, te = agent("tecnet"), agent("te-plain")
+    one, other = tecnet.plan(demonstration(1)), tecnet.plan(demonstration(2))
+    np.testing.assert_allclose(one.vector, te.plan(demonstration(1)).vector)
+    np.testing.assert_allclose((one + other).vector, one.vector + other.vector)
+    assert abs(one.norm() - 1) > 0.01
+
+    first, now = images(2)
+    raw = tecnet.read(one + other)[None]
+    expected = outputs(te, first, now, raw / jnp.linalg.norm(raw))
+    np.testing.assert_allclose(outputs(tecnet, first, now, raw), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(outputs(tecnet, first, now, 7 * raw), expected, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(outputs(te, first, now, raw), expected, atol=1e-3)
+
+
+def test_naive_reads_the_mean_of_its_references():
+    model, one, other = agent("naive"), demonstration(1), demonstration(2)
+    plan = model.plan(one) + model.plan(other)
+    assert isinstance(plan, ReferencePlan)
+    mean = [(np.float32(getattr(one, end)) + getattr(other, end))[None] / 2 for end in ("first", "last")]
+    for value, expected in zip(model.read(plan), mean, strict=True):
+        np.testing.assert_array_equal(value, expected[0])
+    first, now = images(2)
+    key = jax.random.key(0)
+    expected = outputs(model, first, now, tuple(mean))
+    assert model.act(first[0], now[0], plan, key, greedy=True) == jnp.argmax(expected)
+
+
+def test_naive_sees_four_images_in_order():
+    model = agent("naive")
+    first, now, ref_first, ref_last = images(4)
+    expected = act_on(model, (first, now, ref_first, ref_last))
+    np.testing.assert_array_equal(outputs(model, first, now, (ref_first, ref_last)), expected)
+
+
+@pytest.mark.parametrize("name", ["naive", "cpv-plain"])
+def test_batches_of_plans_add_whatever_the_agent(name):
+    model = agent(name)
+    ends = images(4, n=2)
+    plans = model.wrap(encode(model, *ends[:2])) + model.wrap(encode(model, *ends[2:]))
+    one = model.plan(SimpleNamespace(first=ends[0][1], last=ends[1][1]))
+    other = model.plan(SimpleNamespace(first=ends[2][1], last=ends[3][1]))
+    batched = jax.tree.map(lambda leaf: leaf[1], model.read(plans))
+    for value, expected in zip(jax.tree.leaves(batched), jax.tree.leaves(model.read(one + other)), strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_cast_computes_in_another_dtype_and_answers_in_float32():
+    model = agent("cpv-plain").cast(jnp.bfloat16)
+    assert {leaf.dtype for leaf in jax.tree.leaves(model)} == {jnp.dtype(jnp.bfloat16)}
+    first, now = images(2)
+    assert encode(model, first, now).dtype == jnp.float32
+    assert outputs(model, first, now, jnp.zeros((1, EMBEDDING))).dtype == jnp.float32

@@ -1,0 +1,123 @@
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from planvec.agents.encoders import (
+    CONVOLUTIONS,
+    Conv,
+    ImageEncoder,
+    Linear,
+    convolve,
+    convolve_native,
+    convolve_rows,
+    convolve_tiles,
+    kaiming,
+)
+
+SHAPE = (33, 30, 3)
+INPUTS = ((33, 30, 6), (11, 10, 16), (6, 5, 32), (3, 3, 64))
+OUTPUTS = ((11, 10, 16), (6, 5, 32), (3, 3, 64), (3, 3, 64))
+
+
+@pytest.fixture(scope="module")
+def encoder() -> ImageEncoder:
+    return ImageEncoder(SHAPE, observations=2, features=512, key=jax.random.key(0))
+
+
+call = eqx.filter_jit(lambda encoder, *observations: encoder(observations))
+
+
+def images(count: int, seed: int = 0) -> list[np.ndarray]:
+    return list(np.random.default_rng(seed).integers(0, 256, (count, 2, *SHAPE), np.uint8))
+
+
+def test_every_layer_has_the_papers_shape(encoder):
+    x = jnp.zeros((2, *INPUTS[0]))
+    for conv, shape in zip(encoder.convs, OUTPUTS, strict=True):
+        x = eqx.filter_eval_shape(conv, x)
+        assert x.shape == (2, *shape)
+    weights = [conv.weight.shape for conv in encoder.convs]
+    assert weights == [(3, 3, 6, 16), (5, 5, 16, 32), (3, 3, 32, 64), (3, 3, 64, 64)]
+    assert [conv.bias.shape for conv in encoder.convs] == [(16,), (32,), (64,), (64,)]
+    assert (encoder.linear.weight.shape, encoder.linear.bias.shape) == ((576, 512), (512,))
+    assert call(encoder, *images(2)).shape == (2, 512)
+
+
+@pytest.mark.parametrize("i", range(4))
+def test_convolutions_are_equal_in_value_and_gradient(i):
+    layer = CONVOLUTIONS[i]
+    rng = np.random.default_rng(i)
+    weight_shape = (layer.kernel, layer.kernel, INPUTS[i][-1], layer.channels)
+    shapes = ((3, *INPUTS[i]), weight_shape, (3, *OUTPUTS[i]))
+    x, weight, direction = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def value_and_gradients(convolution):
+        y, pull = jax.vjp(lambda x, w: convolution(x, w, layer.stride, layer.padding), x, weight)
+        return y, *pull(direction)
+
+    expected = value_and_gradients(convolve_native)
+    ways = [convolve, convolve_rows] + [lambda x, w, *_: convolve_tiles(x, w)] * (i == 0)
+    for way in ways:
+        for one, other in zip(value_and_gradients(way), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+
+
+def test_tiles_drop_the_remainder_as_a_convolution_does():
+    x, weight = jnp.arange(2 * 5 * 7 * 2, dtype=jnp.float32).reshape(2, 5, 7, 2), jnp.ones((3, 3, 2, 4))
+    np.testing.assert_allclose(convolve_tiles(x, weight), convolve_native(x, weight, 3, 0))
+
+
+def test_convolution_under_scan_grad_and_vmap():
+    conv = Conv(2, 4, kernel=3, stride=2, padding=1, key=jax.random.key(0))
+    x = np.random.default_rng(0).normal(size=(3, 2, 6, 5, 2)).astype(np.float32)  # three batches of two
+
+    def energy(conv, batch):
+        return jnp.sum(conv(batch) ** 2)
+
+    def scanned(conv):
+        return jax.lax.scan(lambda total, batch: (total + energy(conv, batch), None), 0.0, x)[0]
+
+    def mapped(conv):
+        return jax.vmap(energy, in_axes=(None, 0))(conv, x).sum()
+
+    expected = jax.jit(jax.grad(energy))(conv, x.reshape(6, 6, 5, 2))
+    for way in (scanned, mapped):
+        np.testing.assert_allclose(jax.jit(jax.grad(way))(conv).weight, expected.weight, rtol=1e-4, atol=1e-4)
+
+
+def test_weights_are_kaiming_normal_by_fan_out_and_biases_zero(encoder):
+    assert abs(kaiming(jax.random.key(0), (300, 200)).std() / np.sqrt(2 / 200) - 1) < 0.02
+    assert abs(encoder.convs[3].weight.std() / np.sqrt(2 / (9 * 64)) - 1) < 0.02
+    for layer in (*encoder.convs, encoder.linear):
+        assert not layer.bias.any()
+
+
+def test_linear_by_hand():
+    layer = Linear(3, 2, key=jax.random.key(0))
+    x = np.ones((4, 3), np.float32)
+    np.testing.assert_allclose(layer(jnp.asarray(x)), x @ np.asarray(layer.weight), rtol=1e-5)
+
+
+def test_images_are_scaled_and_kept_in_order(encoder):
+    first, last = images(2)
+    as_floats = call(encoder, first.astype(np.float32), last.astype(np.float32))
+    np.testing.assert_allclose(call(encoder, first, last), as_floats, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(call(encoder, first, last), call(encoder, last, first))
+    stacked = np.concatenate([first, last], axis=-1).astype(np.float32) / 255
+    np.testing.assert_allclose(encoder._stack((first, last)), stacked, rtol=1e-6)
+
+
+def test_samples_of_a_batch_do_not_mix(encoder):
+    first, last = images(2)
+    flipped = call(encoder, first[::-1], last[::-1])[::-1]
+    np.testing.assert_allclose(call(encoder, first, last), flipped, rtol=1e-4, atol=1e-5)
+
+
+def test_wrong_shapes_are_named(encoder):
+    with pytest.raises(ValueError, match=r"images of shape \(33, 30, 3\); got \(30, 33, 3\)"):
+        encoder((np.zeros((1, 30, 33, 3), np.uint8),) * 2)

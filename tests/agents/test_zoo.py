@@ -1,0 +1,78 @@
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from planvec.agents import AGENTS, Agent, build
+from planvec.agents.agent import Concatenate, Difference, Static
+
+SHAPE = (33, 30, 3)
+NAMES = ["naive", "tecnet"] + [
+    f"{kind}-{losses}" for kind in ("te", "cpv") for losses in ("plain", "pair", "hom", "full")
+]
+PARAMETERS = {"naive": 411_126, "tecnet": 807_590, "te": 807_590, "cpv": 807_158}
+
+
+def outline(name: str, embedding: int = 512) -> Agent:
+    """The agent's shapes, without its numbers."""
+    return eqx.filter_eval_shape(build, name, SHAPE, 6, embedding, key=jax.random.key(0))
+
+
+def size(tree) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(tree))
+
+
+def test_the_ten_names_in_the_papers_order():
+    assert list(AGENTS) == NAMES
+    assert all(spec.description and "\n" not in spec.description for spec in AGENTS.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_and_outputs(name):
+    agent = outline(name)
+    assert size(agent) == PARAMETERS[name.split("-")[0]]
+    assert {leaf.dtype for leaf in jax.tree.leaves(agent)} == {np.dtype(np.float32)}
+    image = np.zeros((2, *SHAPE), np.uint8)
+    outputs = eqx.filter_eval_shape(lambda a: a.outputs(image, image, a.encode(image, image)), agent)
+    assert outputs.shape == (2, 6)
+
+
+@pytest.mark.parametrize(("name", "images"), [("naive", 4), ("te-plain", 2), ("tecnet", 2), ("cpv-plain", 1)])
+def test_what_the_policy_sees(name, images):
+    agent = outline(name, embedding=64)
+    assert agent.policy.network.convs[0].weight.shape == (3, 3, 3 * images, 16)
+    assert agent.policy.network.linear.weight.shape == (576, 512)
+    plan = 0 if name == "naive" else 64
+    assert agent.policy.layers[0].weight.shape == (512 + plan, 64)
+    if name != "naive":
+        assert agent.encoder.convs[0].weight.shape == (3, 3, 6, 16)
+        assert agent.encoder.linear.weight.shape == (576, 64)
+
+
+def test_the_ten_models_as_the_paper_has_them():
+    for name, spec in AGENTS.items():
+        kind, *variant = name.split("-")
+        weights = spec.weights
+        assert spec.conditioning == {"naive": "concatenate", "cpv": "difference"}.get(kind, "static")
+        assert spec.normalise == (kind == "tecnet")
+        assert weights.hom == (variant in (["hom"], ["full"]))
+        assert weights.pair == (variant in (["pair"], ["full"]))
+        assert (weights.imitation, weights.contrastive) == ((0.1, 1) if kind == "tecnet" else (1, 0))
+
+
+def test_kinds():
+    kinds = {"naive": Concatenate, "tecnet": Static, "te-hom": Static, "cpv-hom": Difference}
+    for name, kind in kinds.items():
+        assert type(outline(name)) is kind
+
+
+def test_g_and_pi_start_from_different_weights_and_the_key_decides():
+    agent = build("te-plain", SHAPE, actions=6, embedding=16, key=jax.random.key(0))
+    assert not np.allclose(agent.encoder.convs[0].weight, agent.policy.network.convs[0].weight)
+    again = build("te-full", SHAPE, actions=6, embedding=16, key=jax.random.key(0))
+    assert agent.fingerprint == again.fingerprint
+
+
+def test_unknown_names_are_answered_with_the_known_ones():
+    with pytest.raises(ValueError, match="no agent 'cpv'; choose one of naive, tecnet"):
+        build("cpv", SHAPE, actions=6, embedding=512, key=jax.random.key(0))
