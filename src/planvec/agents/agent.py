@@ -6,6 +6,7 @@ and may be jitted, vmapped and differentiated.
 
 import hashlib
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
@@ -52,6 +53,10 @@ class Agent(eqx.Module):
     @abstractmethod
     def unwrap(self, plan: AnyPlan) -> Values:
         """The values of a plan, unchecked."""
+
+    def add(self, parts: Sequence[Values]) -> Values:
+        """The sum of plans (batched), as `wrap` and `+` would make it, for programs."""
+        return jax.tree.map(lambda *leaves: sum(leaves), *parts)
 
     def plan(self, demonstration: Demonstration) -> AnyPlan:
         """The plan of one demonstration."""
@@ -133,6 +138,10 @@ class Concatenate(Agent):
         self, first: Observation, now: Observation, plans: tuple[Observation, ...], done: Values = None
     ) -> Array:
         return self.policy((first, now, *plans))
+
+    def add(self, parts: Sequence[tuple[Observation, Observation]]) -> tuple[Observation, Observation]:
+        """The mean of the references' observations."""
+        return jax.tree.map(lambda *leaves: sum(leaf.astype(jnp.float32) for leaf in leaves) / len(leaves), *parts)
 
     def wrap(self, values: tuple[Observation, Observation]) -> ReferencePlan:
         first, last = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), values)

@@ -157,32 +157,46 @@ def record(
     )
 
 
-def replay(world: "Crafting", recording: Recording, most: int = 4096) -> State:
+def replay(world: "Crafting", demos: Recording, most: int = 4096) -> State:
     """Every state of every demonstration, end to end, by doing the recorded actions again."""
-    ends = np.cumsum(recording.lengths)
-    longest = -(-int(recording.lengths.max()) // ROUND) * ROUND
     parts = []
-    for begin in range(0, len(ends), most):
+    for begin in range(0, len(demos.lengths), most):
         part = slice(begin, begin + most)
-        lengths, starts = recording.lengths[part], (ends - recording.lengths)[part]
-        columns = np.minimum(starts[:, None] + np.arange(longest), len(recording.actions) - 1)
-        first = State(**{name: field[part] for name, field in recording.stored.items()})
-        states = _replay(world, first, recording.actions[columns].T)
-        inside = np.arange(longest + 1) <= lengths[:, None]
+        first, actions = _padded(demos, part)
+        states, _ = _replay(world, first, actions)
+        inside = np.arange(len(actions) + 1) <= demos.lengths[part][:, None]
         parts.append(jax.tree.map(lambda leaf, inside=inside: np.asarray(leaf).swapaxes(0, 1)[inside], states))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
+def final(world: "Crafting", demos: Recording) -> tuple[State, np.ndarray]:
+    """The last state of each demonstration, and how often each skill was done. int32 [demonstration, skill]"""
+    states, skills = _replay(world, *_padded(demos, slice(None)))
+    demo = np.arange(len(demos.lengths))
+    last = jax.tree.map(lambda leaf: np.asarray(leaf)[demos.lengths, demo], states)
+    inside = np.arange(len(skills))[:, None] < demos.lengths
+    events = (np.asarray(skills)[..., None] == np.arange(len(world.skills))) & inside[..., None]
+    return last, events.sum(axis=0, dtype=np.int32)
+
+
+def _padded(demos: Recording, part: slice) -> tuple[State, np.ndarray]:
+    """First states and actions [step, demonstration] of some demonstrations, the actions running over the end."""
+    longest = -(-int(demos.lengths.max()) // ROUND) * ROUND
+    starts = (np.cumsum(demos.lengths) - demos.lengths)[part]
+    columns = np.minimum(starts[:, None] + np.arange(longest), len(demos.actions) - 1)
+    return State(**{name: field[part] for name, field in demos.stored.items()}), demos.actions[columns].T
+
+
 @partial(jax.jit, static_argnames="world")
-def _replay(world: "Crafting", first: State, actions: Array) -> State:
-    """All states of a batch of demonstrations. [step, demonstration]"""
+def _replay(world: "Crafting", first: State, actions: Array) -> tuple[State, Array]:
+    """All states of a batch of demonstrations, and the skill that each action did. [step, demonstration]"""
 
-    def advance(states: State, action: Array) -> tuple[State, State]:
-        after, _ = jax.vmap(world.step)(states, action)
-        return after, after
+    def advance(states: State, action: Array) -> tuple[State, tuple[State, Array]]:
+        after, skill = jax.vmap(world.step)(states, action)
+        return after, (after, skill)
 
-    _, states = jax.lax.scan(advance, first, actions)
-    return jax.tree.map(lambda start, rest: jnp.concatenate([start[None], rest]), first, states)
+    _, (states, skills) = jax.lax.scan(advance, first, actions)
+    return jax.tree.map(lambda start, rest: jnp.concatenate([start[None], rest]), first, states), skills
 
 
 def _lanes(count: int) -> int:

@@ -18,7 +18,7 @@ from planvec.errors import InputError
 from planvec.tasks import NO_SKILL, Task, decode_tasks, encode_tasks, parse_task
 from planvec.worlds.crafting import recording, render
 from planvec.worlds.crafting.recording import pad
-from planvec.worlds.crafting.rules import CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
+from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
 from planvec.worlds.world import Recording, check_recording
 
 FEWEST, MOST = 15, 24  # how many things a scene is filled up to
@@ -35,6 +35,8 @@ class Crafting:
 
     rules: Rules = RULES
     name = "crafting"
+    observation_shape = (3 * (SIZE + 1), 3 * SIZE, 3)
+    actions = len(ACTIONS)
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -130,6 +132,18 @@ class Crafting:
         """Every state of every demonstration, end to end. NumPy, [all steps]"""
         return recording.replay(self, demos)
 
+    def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """First and last observation of each demonstration, and how often each skill was done. int32 [demo, skill]"""
+        first = State(**demos.stored)
+        last, done = recording.final(self, demos)
+        return np.asarray(observe_many(self, first)), np.asarray(observe_many(self, last)), done
+
+    def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
+        """A random scene for each task. [task]"""
+        codes = encode_tasks(tasks, self.skills)
+        self.check_tasks(codes)
+        return reset_many(self, jax.random.split(_key(*seed), len(tasks)), codes)
+
     def demonstrate(
         self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
     ) -> Demonstration:
@@ -216,6 +230,11 @@ class Crafting:
             picture[4] += AGENT
             picture[self.rules.things[held].pixel] += np.array(self.rules.things[held].colour) // 2
         return picture.astype(np.uint8).reshape(3, 3, 3)
+
+
+@partial(jax.jit, static_argnames="world")
+def reset_many(world: Crafting, keys: Array, tasks: Array) -> State:
+    return jax.vmap(world.reset)(keys, tasks)
 
 
 @partial(jax.jit, static_argnames="world")

@@ -1,0 +1,246 @@
+"""Training: one jitted function that does many updates, and a plain loop around it that logs, saves and resumes.
+
+Several seeds train together in one program (their networks become batched matrix products). Everything random
+about an update follows from (seed, step): how the steps are cut into chunks, or which seeds train beside, is no matter.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+from tensorboardX import SummaryWriter
+
+from planvec import losses
+from planvec.agents import AGENTS, Agent, Weights, build
+from planvec.checkpoints import load_json, load_tree, save_json, save_tree
+from planvec.demos import PairSet
+from planvec.errors import InputError
+from planvec.provenance import provenance
+from planvec.worlds import make
+
+CONFIG, WEIGHTS, STATE, METRICS = "config.json", "weights.safetensors", "state.safetensors", "metrics.jsonl"
+VALIDATION = 4096  # samples on which the validation figures are measured
+
+
+@dataclass(frozen=True)
+class Config:
+    """How to train one agent."""
+
+    world: str = "crafting"
+    """Which world its demonstrations are from."""
+    agent: str = "cpv-full"
+    """Which of the ten models; see `planvec agents`."""
+    seed: int = 0
+    """Initial weights and the order of samples follow from it."""
+    embedding: int = 512
+    """Numbers in a plan vector."""
+    samples: float = 60e6
+    """How many samples to train on, in all."""
+    batch: int = 1024
+    """Samples in an update."""
+    learning_rate: float = 1e-3
+    """Adam's step size at the start."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """Whether the step size falls to zero along half a cosine, or stays."""
+    weight_decay: float = 0.0
+    """Decoupled weight decay (AdamW); 0 is plain Adam."""
+    ctr: float | None = None
+    """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
+    precision: Literal["auto", "bfloat16", "float32"] = "auto"
+    """What the networks compute in; weights are kept in float32. auto: bfloat16 on an accelerator, float32 on a CPU."""
+    interval: int = 1000
+    """Updates between two log lines; a checkpoint is written with each."""
+
+    def __post_init__(self) -> None:
+        if self.agent not in AGENTS:
+            raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
+        for name in ("embedding", "samples", "batch", "learning_rate", "interval"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be more than 0; got {getattr(self, name)}")
+        if self.batch < 2:
+            raise InputError("a batch needs at least 2 samples: each is contrasted with the next")
+
+    @property
+    def updates(self) -> int:
+        return math.ceil(self.samples / self.batch)
+
+    @property
+    def weights(self) -> Weights:
+        weights = AGENTS[self.agent].weights
+        return weights if self.ctr is None else replace(weights, imitation=self.ctr)
+
+    def build(self, key: Array) -> Agent:
+        world = make(self.world)
+        return build(self.agent, world.observation_shape, world.actions, self.embedding, key=key)
+
+
+class State(NamedTuple):
+    """All that changes while training."""
+
+    agent: Agent
+    optimizer: optax.OptState
+    step: Array  # int32 [], updates done
+
+
+class Diverged(RuntimeError):
+    """A loss is no longer a number."""
+
+
+def train(
+    configs: Sequence[Config],
+    folders: Sequence[Path],
+    pairs: PairSet,
+    data: dict[str, Any],
+    watch: Callable[[int, list[dict[str, float]]], None] = lambda step, metrics: None,
+) -> list[Agent]:
+    """Train agents together, each into a run folder of its own; goes on from their last common checkpoint.
+
+    The configs may differ in their seed alone. `watch` is told after each interval; what it raises stops the training.
+    """
+    if len({replace(config, seed=0) for config in configs}) != 1:
+        raise InputError("agents that train together may differ in their seed alone")
+    config, seeds = configs[0], jnp.array([one.seed for one in configs], jnp.uint32)
+    training, validation = pairs.split()
+    states = _resume(configs, folders, data)
+    chunk, validate = _programs(replace(config, seed=0, interval=1))
+    logs = [Log(folder, int(states.step[0])) for folder in folders]
+    try:
+        while (step := int(states.step[0])) < config.updates:
+            updates = min(config.interval, config.updates - step)
+            began = time.perf_counter()
+            states, metrics = chunk(states, training, seeds, updates)
+            metrics = jax.tree.map(
+                np.asarray, metrics | {f"valid_{k}": v for k, v in validate(states.agent, validation).items()}
+            )
+            rate = updates * config.batch * len(configs) / (time.perf_counter() - began)
+            rows = [{name: float(values[i]) for name, values in metrics.items()} for i in range(len(configs))]
+            for row, folder in zip(rows, folders, strict=True):
+                if not all(map(math.isfinite, row.values())):
+                    raise Diverged(f"a loss is not a number after step {step}; {folder} keeps the weights from before")
+            for i, (log, folder, row) in enumerate(zip(logs, folders, rows, strict=True)):
+                _save(folder, jax.tree.map(lambda leaf, i=i: leaf[i], states))
+                log.write(step + updates, row | {"samples_per_second": rate})
+            watch(step + updates, rows)
+    finally:
+        for log in logs:
+            log.close()
+    return [jax.tree.map(lambda leaf, i=i: leaf[i], states.agent) for i in range(len(configs))]
+
+
+@cache
+def _programs(config: Config) -> tuple[Callable, Callable]:
+    """The two jitted functions of a training: so many updates, and a look at the validation pairs."""
+    optimizer, dtype, weights = make_optimizer(config), precision(config), config.weights
+
+    def update(state: State, pairs: PairSet, seed: Array) -> tuple[State, dict[str, Array]]:
+        batch = pairs.sample(_key(seed, 1, state.step), config.batch)
+
+        def loss(agent: Agent) -> tuple[Array, dict[str, Array]]:
+            return losses.total(agent, batch, weights, dtype)
+
+        (_, metrics), gradients = eqx.filter_value_and_grad(loss, has_aux=True)(state.agent)
+        changes, memory = optimizer.update(gradients, state.optimizer, state.agent)
+        return State(eqx.apply_updates(state.agent, changes), memory, state.step + 1), metrics
+
+    @partial(jax.jit, static_argnames="updates")
+    def chunk(states: State, pairs: PairSet, seeds: Array, updates: int) -> tuple[State, dict[str, Array]]:
+        def body(states: State, _: None) -> tuple[State, dict[str, Array]]:
+            return jax.vmap(update, in_axes=(0, None, 0))(states, pairs, seeds)
+
+        states, metrics = jax.lax.scan(body, states, length=updates)
+        return states, jax.tree.map(lambda values: jnp.mean(values, axis=0), metrics)
+
+    @jax.jit
+    def validate(agents: Agent, pairs: PairSet) -> dict[str, Array]:
+        batch = pairs.sample(jax.random.key(0), VALIDATION)
+        return jax.vmap(lambda agent: losses.total(agent, batch, weights, dtype)[1])(agents)
+
+    return chunk, validate
+
+
+def make_optimizer(config: Config) -> optax.GradientTransformation:
+    rate = config.learning_rate
+    if config.schedule == "cosine":
+        rate = optax.cosine_decay_schedule(config.learning_rate, config.updates)
+    return optax.adamw(rate, weight_decay=config.weight_decay) if config.weight_decay else optax.adam(rate)
+
+
+def precision(config: Config) -> Any:
+    """The dtype in which the networks compute."""
+    if config.precision == "auto":
+        return jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16
+    return jnp.dtype(config.precision)
+
+
+def start(config: Config) -> State:
+    """Fresh weights."""
+    agent = config.build(_key(jnp.uint32(config.seed), 0, 0))
+    return State(agent, make_optimizer(config).init(agent), jnp.int32(0))
+
+
+def _key(seed: Array, purpose: int, step: int | Array) -> Array:
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), purpose), step)
+
+
+def _save(folder: Path, state: State) -> None:
+    """The agent for those who want to use it, and all that is needed to go on."""
+    save_tree(folder / WEIGHTS, state.agent)
+    save_tree(folder / STATE, state)
+
+
+def _resume(configs: Sequence[Config], folders: Sequence[Path], data: dict[str, Any]) -> State:
+    """The states to go on from: as saved, where all folders have been saved at the same step; else fresh ones."""
+    fresh = [start(config) for config in configs]
+    for config, folder in zip(configs, folders, strict=True):
+        _open_run(config, folder, data)
+    if all((folder / STATE).exists() for folder in folders):
+        saved = [load_tree(folder / STATE, like) for folder, like in zip(folders, fresh, strict=True)]
+        if len({int(state.step) for state in saved}) == 1:
+            fresh = saved
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *fresh)
+
+
+def _open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
+    """Make a run folder, or check that it is of the same training."""
+    described = json.loads(json.dumps({"config": asdict(config), "data": data}))
+    if (folder / CONFIG).exists():
+        old = load_json(folder / CONFIG)
+        for part in described:
+            if old.get(part) != described[part]:
+                raise InputError(f"{folder} holds a training with another {part}; choose another folder")
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty and no training of planvec; choose another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    save_json(folder / CONFIG, described | {"made": provenance()})
+
+
+class Log:
+    """A run's metrics, as lines of JSON and for TensorBoard. Lines after the step gone on from are dropped."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        self.path = folder / METRICS
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
+        self.path.write_text("".join(line + "\n" for line in kept))
+        self.board = SummaryWriter(str(folder), purge_step=step, flush_secs=10)
+
+    def write(self, step: int, metrics: dict[str, float]) -> None:
+        with self.path.open("a") as file:
+            file.write(json.dumps({"step": step, **metrics}) + "\n")
+        for name, value in metrics.items():
+            self.board.add_scalar(name.replace("valid_", "valid/"), value, step)
+
+    def close(self) -> None:
+        self.board.close()
