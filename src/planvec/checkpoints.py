@@ -18,7 +18,7 @@ Tree = TypeVar("Tree")
 
 def save_tree(path: Path, tree: Any) -> None:
     """Write every array of a pytree under its path in the tree."""
-    arrays = {name: np.ascontiguousarray(leaf) for name, leaf in _named(tree).items()}
+    arrays = {name: np.asarray(leaf, order="C") for name, leaf in _named(tree).items()}
     files.write(path, safetensors.numpy.save(arrays))
 
 

@@ -80,13 +80,13 @@ class Render:
     world: Positional[str] = "crafting"
     """Which world: crafting."""
     task: str = "ChopTree,MakeBread,EatBread"
-    """The skills to do, in order, separated by commas."""
+    """The skills to do, separated by commas."""
     gif: Path | None = None
     """Where to write the animation."""
     interactive: bool = False
     """Play it yourself in the terminal, with the keyboard."""
     seed: int = 0
-    """Which scene."""
+    """Another seed, another scene."""
     noise: float = 0.0
     """Share of the expert's actions that are replaced by random ones."""
 
@@ -140,7 +140,7 @@ class Bench:
 
     def run(self) -> None:
         from planvec import files
-        from planvec.benchmarks import crafting
+        from planvec.benchmarks import crafting, others
         from planvec.provenance import provenance
 
         rows = []
@@ -152,6 +152,8 @@ class Bench:
         for row in rows:
             table.add_row(row.what, f"{row.batch:,}", f"{row.rate:,.0f} {row.unit}")
         out.print(table)
+        for package, reason in others.missing().items():
+            out.print(f"not compared with {package}: {reason}", highlight=False)
         if self.json:
             files.write(
                 self.json,
@@ -191,9 +193,17 @@ def main() -> None:
 
 
 @contextmanager
-def progress(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-    """A bar with the remaining time, on stderr. Yields the function to tell how much is done."""
+def progress(what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
+    """A bar with the remaining time, on stderr, from the first word of progress on. Yields the function to tell it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    with Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=log) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
+    bar = Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=log)
+    task = bar.add_task(what, total=total)
+
+    def update(done: int, **changes: str) -> None:
+        bar.start()
+        bar.update(task, completed=done, **changes)
+
+    try:
+        yield update
+    finally:
+        bar.stop()

@@ -67,9 +67,17 @@ class Recipe:
         return min(SHARD, self.pairs - shard * SHARD)
 
 
-def collect(recipe: Recipe, folder: Path, progress: Callable[[int], None] = lambda pairs: None) -> dict[str, Any]:
-    """Collect what is not there yet and return the header. `progress` is told how many pairs there are."""
-    world = make(recipe.world)
+def collect(
+    recipe: Recipe,
+    folder: Path,
+    progress: Callable[[int], None] = lambda pairs: None,
+    world: World | None = None,
+) -> dict[str, Any]:
+    """Collect what is not there yet and return the header. `progress` is told how many pairs there are.
+
+    `world`: one of your own making (other rules, say) in place of the one that the recipe names.
+    """
+    world = world or make(recipe.world)
     header = _open_header(recipe, world, folder)
     for shard in range(recipe.shards):
         name, before = f"shard-{shard:05d}.safetensors", shard * SHARD
@@ -87,10 +95,10 @@ def collect(recipe: Recipe, folder: Path, progress: Callable[[int], None] = lamb
     return header
 
 
-def load(folder: Path) -> PairSet:
+def load(folder: Path, world: World | None = None) -> PairSet:
     """All pairs of a folder, checked, on the accelerator."""
-    header = read_header(folder)
-    world = make(header["world"])
+    header = read_header(folder, world)
+    world = world or make(header["world"])
     parts = list(read_shards(folder, header))
     steps = [world.replay(part) for part, _ in parts]
     return PairSet.of(
@@ -101,12 +109,12 @@ def load(folder: Path) -> PairSet:
     )
 
 
-def read_header(folder: Path) -> dict[str, Any]:
+def read_header(folder: Path, world: World | None = None) -> dict[str, Any]:
     """The header of a complete folder made for this version of the world."""
     header = _parse_header(Path(folder))
     if not header["complete"]:
-        raise InputError(f"{folder} is not complete; the command that began it goes on where it stopped")
-    fingerprint = make(header["world"]).fingerprint
+        raise InputError(f"{folder} is not complete; this goes on where it stopped: {_command(header, folder)}")
+    fingerprint = (world or make(header["world"])).fingerprint
     if header["fingerprint"] != fingerprint:
         raise InputError(
             f"{folder} was made with other rules of '{header['world']}' ({header['fingerprint']}, now {fingerprint})"
@@ -119,13 +127,15 @@ def read_shards(folder: Path, header: dict[str, Any]):
     for entry in header["shards"].values():
         path = Path(folder) / entry["file"]
         if not _is_whole(folder, entry):
-            raise InputError(f"{path} is missing or damaged; the command that made it makes just this file anew")
+            raise InputError(
+                f"{path} is missing or damaged; this makes just that file anew: {_command(header, folder)}"
+            )
         try:
             arrays = safetensors.numpy.load_file(path)
         except SafetensorError as error:
             raise InputError(f"{path} is not a data file of planvec: {error}") from None
         stored = {name.removeprefix("stored/"): array for name, array in arrays.items() if name.startswith("stored/")}
-        none = np.zeros((len(arrays["lengths"]), len(OUTCOMES)), np.int64)
+        none = np.zeros((len(arrays["lengths"]), 3), np.int64)
         recording = Recording(stored, arrays["actions"], arrays["lengths"], arrays["extras"], none)
         yield recording, decode_tasks(arrays["tasks"], header["skills_named"])
 
@@ -135,13 +145,13 @@ def rates(header: dict[str, Any]) -> dict[int, dict[str, float]]:
     total: dict[int, np.ndarray] = {}
     for entry in header["shards"].values():
         for skills, counts in entry["attempts"].items():
-            total[int(skills)] = total.get(int(skills), 0) + np.array(counts)
+            total[int(skills)] = total.get(int(skills), 0) + np.array([counts[name] for name in TALLY])
     table = {}
-    for skills, (exact, extras, failed, with_extras, events) in sorted(total.items()):
-        attempts, kept = exact + extras + failed, max(exact, 1)
+    for skills, (done, extras, failed, with_extras, events) in sorted(total.items()):
+        attempts, kept = done + extras + failed, max(done, 1)
         table[skills] = {
             "attempts": int(attempts),
-            "done": exact / attempts,
+            "done": done / attempts,
             "discarded for extras": extras / attempts,
             "failed": failed / attempts,
             "with extras": with_extras / kept,
@@ -152,7 +162,7 @@ def rates(header: dict[str, Any]) -> dict[int, dict[str, float]]:
 
 def _collect_shard(
     world: World, recipe: Recipe, shard: int, progress: Callable[[int], None]
-) -> tuple[bytes, dict[str, list[int]]]:
+) -> tuple[bytes, dict[str, dict[str, int]]]:
     """One shard's bytes, and for each number of skills how the attempts ended and what was extra."""
     tasks = world.sample_tasks((recipe.seed, shard, 0), recipe.size(shard), *recipe.skills)
     both = [task for task in tasks for _ in range(2)]
@@ -166,7 +176,10 @@ def _collect_shard(
     }
     sizes = np.array([len(task) for task in both])
     counts = np.column_stack([recording.attempts, recording.extras > 0, recording.extras])
-    by_size = {str(size): counts[sizes == size].sum(axis=0).tolist() for size in np.unique(sizes)}
+    by_size = {
+        str(size): dict(zip(TALLY, counts[sizes == size].sum(axis=0).tolist(), strict=True))
+        for size in np.unique(sizes)
+    }
     return safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()}), by_size
 
 
@@ -212,6 +225,15 @@ def _parse_header(folder: Path) -> dict[str, Any]:
     if header.get("version") != VERSION:
         raise InputError(f"{path} has version {header.get('version')}; this planvec reads version {VERSION}")
     return header
+
+
+def _command(header: dict[str, Any], folder: Path) -> str:
+    """The command that makes this folder."""
+    low, high = header["skills"]
+    return (
+        f"planvec collect {header['world']} --pairs {header['pairs']} --skills {low}-{high} --noise {header['noise']} "
+        f"--extras {header['extras']} --seed {header['seed']} --out {folder}"
+    )
 
 
 def _write_header(folder: Path, header: dict[str, Any]) -> None:

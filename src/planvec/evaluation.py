@@ -7,6 +7,7 @@ of two skills each. Success: every skill done in the references is done at least
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -23,15 +24,6 @@ from planvec.worlds.crafting.world import Crafting
 CONDITIONS = ("4", "8", "16", "1+1", "2+2", "4+4")
 
 
-class References(NamedTuple):
-    """Demonstrations that say what to do in each episode."""
-
-    first: list[Any]  # for each part of the sum, first observations [episode, …]
-    last: list[Any]
-    wanted: np.ndarray  # int32 [episode, skill], how often each skill was done in them
-    tasks: list[Task]  # what the scene must offer
-
-
 class Score(NamedTuple):
     """One cell of a results table; fractions of episodes."""
 
@@ -43,10 +35,22 @@ class Score(NamedTuple):
 
     @property
     def ci95(self) -> float:
-        """Half the width of the 95% interval of `success` (Agresti–Coull)."""
+        """Half the width of the 95% interval of `success` (Agresti and Coull's)."""
         episodes = self.episodes + 4
         share = (self.success * self.episodes + 2) / episodes
         return 2 * math.sqrt(share * (1 - share) / episodes)
+
+    def as_dict(self) -> dict[str, float]:
+        return self._asdict() | {"ci95": self.ci95}
+
+
+class Trial(NamedTuple):
+    """What a set of episodes begins with, and what is asked of it."""
+
+    shown: tuple[tuple[Any, Any], ...]  # for each part of the sum, the references' (first, last) [episode, …]
+    scenes: Any  # world states [episode]
+    wanted: np.ndarray  # int32 [episode, skill], how often each skill was done in the references
+    horizon: int
 
 
 def parse_condition(text: str) -> tuple[int, ...]:
@@ -56,77 +60,71 @@ def parse_condition(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.strip().split("+")))
 
 
-def references(world: Crafting, condition: str, episodes: int, seed: int, extras: str = "discard") -> References:
-    """Fresh demonstrations by the expert, without noise, of random tasks."""
-    parts = parse_condition(condition)
-    tasks = [world.sample_tasks((seed, 2, part), episodes, size, size) for part, size in enumerate(parts)]
-    return references_of(world, tasks, seed, extras)
+@lru_cache(maxsize=16)
+def random_trial(world: Crafting, condition: str, episodes: int, seed: int, extras: str) -> Trial:
+    """Random tasks under a condition."""
+    if episodes < 1:
+        raise InputError(f"evaluate at least one episode; got {episodes}")
+    sizes = parse_condition(condition)
+    return make_trial(
+        world, [world.sample_tasks((seed, 2, i), episodes, n, n) for i, n in enumerate(sizes)], seed, extras
+    )
 
 
-def references_of(world: Crafting, tasks: Sequence[Sequence[Task]], seed: int, extras: str = "discard") -> References:
-    """Fresh demonstrations of given tasks: for each part of the sum, one for each episode."""
-    first, last, wanted = [], [], 0
-    for part, part_tasks in enumerate(tasks):
-        recording = world.record(part_tasks, (seed, 3, part), 0.0, extras)
-        begins, ends, done = world.ends(recording)
-        first.append(begins)
-        last.append(ends)
+def make_trial(world: Crafting, parts: Sequence[Sequence[Task]], seed: int, extras: str = "discard") -> Trial:
+    """Fresh references by the expert, without noise: for each part of the sum, a task for each episode."""
+    shown, wanted = [], 0
+    for i, tasks in enumerate(parts):
+        first, last, done = world.ends(world.record(tasks, (seed, 3, i), 0.0, extras))
+        shown.append((first, last))
         wanted = wanted + done
-    return References(first, last, wanted, [sum(whole, ()) for whole in zip(*tasks, strict=True)])
+    whole = [sum(tasks, ()) for tasks in zip(*parts, strict=True)]
+    return Trial(tuple(shown), world.scenes(whole, (seed, 4)), wanted, world.horizon(max(map(len, whole))))
 
 
 def evaluate(
-    agent: Agent,
+    agents: Sequence[Agent],
     world: Crafting,
-    condition: str,
-    episodes: int = 100,
+    trial: Trial,
     seed: int = 0,
-    extras: str = "discard",
-    greedy: bool = False,
-    control: bool = False,
-) -> Score:
-    """How well an agent does under a condition. `control`: its plans are those of the next episode's references."""
-    [score] = evaluate_many(_stacked([agent]), world, condition, episodes, seed, extras, greedy, control)
-    return score
-
-
-def evaluate_many(
-    agents: Agent,
-    world: Crafting,
-    condition: str,
-    episodes: int = 100,
-    seed: int = 0,
-    extras: str = "discard",
     greedy: bool = False,
     control: bool = False,
 ) -> list[Score]:
-    """The same for several agents of one kind, stacked, on the same references and scenes."""
-    asked = references(world, condition, episodes, seed, extras)
-    scenes = world.scenes(asked.tasks, (seed, 4))
-    horizon = world.horizon(sum(parse_condition(condition)))
-    shown = jax.tree.map(lambda leaf: np.roll(leaf, 1, axis=0), asked) if control else asked
-    results = _episodes(
-        agents, world, (shown.first, shown.last), scenes, asked.wanted, jax.random.key(seed), horizon, greedy
-    )
-    return [Score(*(float(np.mean(part[i])) for part in results), episodes, horizon) for i in range(len(results[0]))]
+    """Score agents of one kind together, on the same episodes. `control`: each is shown another one's references."""
+    shown = jax.tree.map(lambda leaf: np.roll(leaf, 1, axis=0), trial.shown) if control else trial.shown
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
+    plans = _plans(stacked, shown)
+    results = _judge(stacked, world, plans, trial.scenes, trial.wanted, jax.random.key(seed), trial.horizon, greedy)
+    shares = [np.asarray(part).mean(axis=1) for part in results]
+    return [Score(*map(float, cell), len(trial.wanted), trial.horizon) for cell in zip(*shares, strict=True)]
 
 
 @eqx.filter_jit
-def _episodes(
-    agents: Agent, world: Crafting, shown: tuple, scenes: Any, wanted: Array, key: Array, horizon: int, greedy: bool
+def _plans(agents: Agent, shown: tuple[tuple[Any, Any], ...]) -> Any:
+    """Each agent's sum of the references' plans. [agent, episode, …]"""
+    return jax.vmap(lambda agent: agent.add([agent.encode(first, last) for first, last in shown]))(agents)
+
+
+@eqx.filter_jit
+def _judge(
+    agents: Agent, world: Crafting, plans: Any, scenes: Any, wanted: Array, key: Array, horizon: Array, greedy: bool
 ) -> tuple[Array, Array, Array]:
     """Whether each agent in each episode succeeds, exactly, and stops. bool [agent, episode] each"""
-    return jax.vmap(lambda agent: _rollout(agent, world, shown, scenes, wanted, key, horizon, greedy))(agents)
+
+    def judge(agent: Agent, plans: Any) -> tuple[Array, Array, Array]:
+        return _rollout(agent, world, plans, scenes, wanted, key, jnp.asarray(horizon), greedy)
+
+    return jax.vmap(judge)(agents, plans)
 
 
 def _rollout(
-    agent: Agent, world: Crafting, shown: tuple, scenes: Any, wanted: Array, key: Array, horizon: int, greedy: bool
+    agent: Agent, world: Crafting, plans: Any, scenes: Any, wanted: Array, key: Array, horizon: Array, greedy: bool
 ) -> tuple[Array, Array, Array]:
-    plans = agent.add([agent.encode(first, last) for first, last in zip(*shown, strict=True)])
+    """One agent in all episodes, to the horizon."""
     beginning = jax.vmap(world.observe)(scenes)
-    head, none = agent.policy.head, jnp.zeros(len(wanted), bool)
+    head, never = agent.policy.head, jnp.zeros(len(wanted), bool)
 
-    def step(carry: tuple, time: Array) -> tuple[tuple, None]:
+    def step(time: Array, carry: tuple) -> tuple:
         states, done, success, exact = carry
         outputs = agent.outputs(beginning, jax.vmap(world.observe)(states), plans)
         actions = head.greedy(outputs) if greedy else head.sample(outputs, jax.random.fold_in(key, time))
@@ -134,12 +132,7 @@ def _rollout(
         done = done + (skills[:, None] == jnp.arange(wanted.shape[1]))
         now = jnp.all(done >= wanted, axis=1)
         exact = jnp.where(now & ~success, jnp.all(done == wanted, axis=1), exact)
-        return (states, done, success | now, exact), None
+        return states, done, success | now, exact
 
-    start = (scenes, jnp.zeros_like(wanted), none, none)
-    (_, done, success, exact), _ = jax.lax.scan(step, start, jnp.arange(horizon))
+    _, done, success, exact = jax.lax.fori_loop(0, horizon, step, (scenes, jnp.zeros_like(wanted), never, never))
     return success, exact, exact & jnp.all(done == wanted, axis=1)
-
-
-def _stacked(agents: Sequence[Agent]) -> Agent:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)

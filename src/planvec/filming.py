@@ -10,9 +10,9 @@ from planvec.demos import Demonstration
 from planvec.worlds.world import World
 
 
-def film(world: World, demo: Demonstration, path: Path, fps: int = 8) -> None:
+def film(world: World, demo: Demonstration, path: Path, title: str = "the expert", fps: int = 8) -> None:
     """Write a demonstration as a GIF."""
-    pictures.save_gif(path, frames(world, demo, title="the expert"), fps=fps)
+    pictures.save_gif(path, frames(world, demo, title), fps=fps)
 
 
 def frames(world: World, demo: Demonstration, title: str) -> list[np.ndarray]:

@@ -31,7 +31,7 @@ def show(folder: Path, console: Console) -> None:
         f"tasks of {header['skills'][0]} to {header['skills'][1]} skills, {len(tasks)} different ones (order aside); "
         f"noise {header['noise']:.0%}, extras: {header['extras']}, seed {header['seed']}\n"
         f"{lengths.sum()} actions; {lengths.mean():.1f} a demonstration, from {lengths.min()} to {lengths.max()}\n"
-        f"{len(header['shards'])} files, {size / 1e6:.1f} MB, checksums right"
+        f"{len(header['shards'])} file{'s'[: len(header['shards']) > 1]}, {size / 1e6:.1f} MB, checksums right"
     )
     console.print(rates_table(header))
     sheet = Path(folder) / SHEET

@@ -49,11 +49,13 @@ class Config:
     """How many samples to train on, in all."""
     batch: int = 1024
     """Samples in an update."""
-    learning_rate: float = 1e-3
-    """Adam's step size at the start."""
+    learning_rate: float = 3e-3
+    """Adam's largest step size."""
+    warmup: int = 4000
+    """Updates over which the step size rises from zero; at most a tenth of all."""
     schedule: Literal["cosine", "constant"] = "cosine"
-    """Whether the step size falls to zero along half a cosine, or stays."""
-    weight_decay: float = 0.0
+    """Whether the step size then falls to zero along half a cosine, or stays."""
+    weight_decay: float = 0.1
     """Decoupled weight decay (AdamW); 0 is plain Adam."""
     ctr: float | None = None
     """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
@@ -170,10 +172,11 @@ def _programs(config: Config) -> tuple[Callable, Callable]:
 
 
 def make_optimizer(config: Config) -> optax.GradientTransformation:
-    rate = config.learning_rate
-    if config.schedule == "cosine":
-        rate = optax.cosine_decay_schedule(config.learning_rate, config.updates)
-    return optax.adamw(rate, weight_decay=config.weight_decay) if config.weight_decay else optax.adam(rate)
+    warmup = min(config.warmup, config.updates // 10)
+    falls = optax.cosine_decay_schedule(config.learning_rate, config.updates - warmup)
+    after = falls if config.schedule == "cosine" else optax.constant_schedule(config.learning_rate)
+    rate = optax.join_schedules([optax.linear_schedule(0.0, config.learning_rate, warmup), after], [warmup])
+    return optax.adamw(rate, weight_decay=config.weight_decay)
 
 
 def precision(config: Config) -> Any:

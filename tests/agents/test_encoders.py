@@ -8,6 +8,7 @@ import pytest
 
 from planvec.agents.encoders import (
     CONVOLUTIONS,
+    GREY,
     Conv,
     ImageEncoder,
     Linear,
@@ -115,7 +116,7 @@ def test_images_are_scaled_and_kept_in_order(encoder):
     as_floats = call(encoder, first.astype(np.float32), last.astype(np.float32))
     np.testing.assert_allclose(call(encoder, first, last), as_floats, rtol=1e-4, atol=1e-5)
     assert not np.allclose(call(encoder, first, last), call(encoder, last, first))
-    stacked = np.concatenate([first, last], axis=-1).astype(np.float32) / 255
+    stacked = np.concatenate([first, last], axis=-1).astype(np.float32) / GREY
     np.testing.assert_allclose(encoder._stack((first, last)), stacked, rtol=1e-6)
 
 

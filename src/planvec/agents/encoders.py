@@ -40,8 +40,10 @@ class Linear(eqx.Module):
         self.weight = kaiming(key, (inputs, outputs))
         self.bias = jnp.zeros(outputs)
 
-    def __call__(self, x: Array) -> Array:
-        return x.astype(self.weight.dtype) @ self.weight + self.bias
+    def __call__(self, x: Array, out: Any = None) -> Array:
+        """`out`: the dtype of the result; the weights' own unless given."""
+        x = x.astype(self.weight.dtype)
+        return jnp.matmul(x, self.weight, preferred_element_type=out or self.weight.dtype) + self.bias
 
 
 class Conv(eqx.Module):
@@ -120,6 +122,11 @@ CONVOLUTIONS = (  # 33×30 → 11×10 → 6×5 → 3×3 → 3×3 (appendix A)
 )
 
 
+GREY = (
+    32  # pixels are divided by this: by 255, the world's dim, sparse sprites are too faint to be learned from quickly
+)
+
+
 class ImageEncoder(Encoder):
     """Images concatenated on channels → four convolutions with ReLU → flattened → one linear layer."""
 
@@ -143,11 +150,11 @@ class ImageEncoder(Encoder):
         x = self._stack(observations)
         for conv in self.convs:
             x = jax.nn.relu(conv(x))
-        return self.linear(x.reshape(len(x), -1)).astype(jnp.float32)
+        return self.linear(x.reshape(len(x), -1), out=jnp.float32)
 
     def _stack(self, images: tuple[Array, ...]) -> Array:
-        """Images (N, height, width, channels) of 0…255 as one of 0…1, concatenated on channels."""
+        """Images (N, height, width, channels) of 0…255 as one, scaled and concatenated on channels."""
         for image in images:
             if image.shape[1:] != self.shape:
                 raise InputError(f"this agent sees images of shape {self.shape}; got {image.shape[1:]}")
-        return jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / 255
+        return jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / GREY

@@ -58,4 +58,4 @@ class Policy(eqx.Module):
         *hidden, last = self.layers
         for layer in hidden:
             x = jax.nn.relu(layer(x))
-        return last(x).astype(jnp.float32)
+        return last(x, out=jnp.float32)

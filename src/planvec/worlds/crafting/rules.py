@@ -82,6 +82,10 @@ class Rules:
             raise InputError(f"things need different names, the first being 'nothing'; got {names}")
         if len(set(self.skills)) < len(self.skills):
             raise InputError(f"each skill is one rule; got {list(self.skills)}")
+        if len(names) > 32:
+            raise InputError(
+                f"there is room for 32 kinds of thing (the expert keeps sets of them in a word); got {len(names)}"
+            )
         if max(max(thing.colour) for thing in self.things) > 127:
             raise InputError("a thing's colour is at most 127 a channel: sprites in one cell add up")
         for rule in self.rules:

@@ -165,13 +165,14 @@ class Crafting:
         return render.draw(self.rules, state)
 
     def _needs(self, task: Array) -> Array:
-        """How many of each thing must be there at first, what earlier skills make being available to later ones."""
+        """How many of each thing must be there at first: tools, and targets that no earlier skill makes."""
         kinds, skill = jnp.arange(len(self.rules.things)), jnp.maximum(task, 0)
         asked = (task != NO_SKILL)[:, None]
         used = jnp.cumsum((jnp.asarray(self.rules.target)[skill][:, None] == kinds) & asked, axis=0)
         made = (jnp.asarray(self.rules.product)[skill][:, None] == kinds) & asked
         made_before = jnp.cumsum(made, axis=0) - made
-        return jnp.max(used - made_before, axis=0).at[NOTHING].set(0)
+        tools = (jnp.asarray(self.rules.tool)[skill][:, None] == kinds) & asked
+        return jnp.max(jnp.maximum(used - made_before, tools), axis=0).at[NOTHING].set(0)
 
     def _look_up(self, kind: Array, held: Array, cell: Array) -> tuple[Array, Array, Array, Array]:
         """A row of the table of outcomes, fetched as one packed word."""

@@ -1,0 +1,189 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from planvec import training
+from planvec.demos import PairSet
+from planvec.errors import InputError
+from planvec.training import METRICS, STATE, WEIGHTS, Config, Diverged, train
+from planvec.worlds import make
+
+WORLD = make("crafting")
+CONFIG = Config(samples=20 * 8, batch=8, embedding=16, interval=5)
+DATA = {"sha256": "of the data"}
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    tasks = [task for task in WORLD.sample_tasks((0,), 32, 1, 2) for _ in range(2)]
+    demos = WORLD.record(tasks, (1,), 0.1)
+    return PairSet.of(WORLD, WORLD.replay(demos), demos.actions, demos.lengths)
+
+
+def weights(folder):
+    return (folder / WEIGHTS).read_bytes(), (folder / STATE).read_bytes()
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def small_validation():
+    training.VALIDATION = 64
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(step):
+    def watch(now, metrics):
+        if now >= step:
+            raise Stop
+
+    return watch
+
+
+@pytest.fixture(scope="session")
+def whole(pairs, tmp_path_factory):
+    """An uninterrupted run."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    train([CONFIG], [folder], pairs, DATA)
+    return folder
+
+
+def test_a_runs_folder(whole):
+    made = json.loads((whole / "config.json").read_text())
+    assert made["config"]["agent"] == "cpv-full" and made["data"] == DATA
+    assert {"commit", "device", "versions", "time"} <= made["made"].keys()
+    assert [line["step"] for line in lines(whole)] == [5, 10, 15, 20]
+    for line in lines(whole):
+        assert {"imitation", "hom", "pair", "accuracy", "valid_accuracy", "samples_per_second"} <= line.keys()
+    assert any(path.name.startswith("events.out.tfevents") for path in whole.iterdir())
+
+
+def test_resuming_gives_the_same_weights_bit_for_bit(whole, pairs, tmp_path):
+    folder = tmp_path / "run"
+    for step in (5, 15):
+        with pytest.raises(Stop):
+            train([CONFIG], [folder], pairs, DATA, stop_at(step))
+    train([CONFIG], [folder], pairs, DATA)
+    assert weights(folder) == weights(whole)
+    assert [line["step"] for line in lines(folder)] == [5, 10, 15, 20]
+
+
+def test_the_interval_changes_nothing(whole, pairs, tmp_path):
+    train([replace(CONFIG, interval=7)], [tmp_path / "run"], pairs, DATA)
+    assert weights(tmp_path / "run") == weights(whole)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import test_training as t
+pairs = t.pairs.__wrapped__() if hasattr(t.pairs, "__wrapped__") else t.pairs.__pytest_wrapped__.obj()
+def die(step, metrics):
+    if step >= 10:
+        os.kill(os.getpid(), signal.SIGKILL)
+t.train([t.CONFIG], [Path(sys.argv[1])], pairs, t.DATA, die)
+"""
+
+
+def test_a_kill_loses_at_most_an_interval(whole, pairs, tmp_path):
+    here = os.path.dirname(__file__)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "run"), here], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    steps = []
+    train([CONFIG], [tmp_path / "run"], pairs, DATA, lambda step, _: steps.append(step))
+    assert steps == [15, 20]
+    assert weights(tmp_path / "run") == weights(whole)
+
+
+def test_seeds_train_together_as_they_do_alone(pairs, tmp_path):
+    """Losses agree within 1e-4 over 20 steps."""
+    seeds = [replace(CONFIG, seed=seed, interval=2, learning_rate=3e-4) for seed in (0, 1, 2)]
+    train(seeds, [tmp_path / f"together{i}" for i in range(3)], pairs, DATA)
+    for i, config in enumerate(seeds):
+        train([config], [tmp_path / f"alone{i}"], pairs, DATA)
+        together, alone = lines(tmp_path / f"together{i}"), lines(tmp_path / f"alone{i}")
+        assert len(together) == 10
+        for one, other in zip(together, alone, strict=True):
+            assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
+    assert lines(tmp_path / "together0")[-1]["loss"] != lines(tmp_path / "together1")[-1]["loss"]
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run(pairs, tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(Stop):
+        train([CONFIG], [folder], pairs, DATA, stop_at(5))
+    before = weights(folder)
+    ruined = PairSet(pairs.steps, pairs.actions, pairs.starts, pairs.lengths, pairs.begin, pairs.end, Ruined())
+    with pytest.raises(Diverged, match="keeps the weights"):
+        train([CONFIG], [folder], ruined, DATA)
+    assert weights(folder) == before
+
+
+class Ruined(type(WORLD)):
+    """A world whose pictures are not numbers."""
+
+    def decode(self, state):
+        return self.observe(state).astype(jnp.float32) * jnp.nan
+
+
+@pytest.mark.parametrize("name", ["naive", "tecnet", "te-plain", "cpv-hom"])
+def test_every_kind_of_agent_learns(name, pairs, tmp_path):
+    config = Config(agent=name, samples=60 * 32, batch=32, embedding=16, interval=20, learning_rate=3e-3)
+    train([config], [tmp_path / "run"], pairs, DATA)
+    first, *_, last = lines(tmp_path / "run")
+    assert last["imitation"] < first["imitation"]
+
+
+def test_another_training_in_the_folder(whole, pairs, tmp_path):
+    for config, data in ((replace(CONFIG, seed=1), DATA), (CONFIG, {"sha256": "other"})):
+        with pytest.raises(InputError, match="another"):
+            train([config], [whole], pairs, data)
+    (tmp_path / "letter.txt").write_text("dear diary")
+    with pytest.raises(InputError, match="not empty"):
+        train([CONFIG], [tmp_path], pairs, DATA)
+    with pytest.raises(InputError, match="seed alone"):
+        train([CONFIG, replace(CONFIG, batch=16)], [tmp_path / "a", tmp_path / "b"], pairs, DATA)
+
+
+@pytest.mark.parametrize("changes", [{"agent": "gpt"}, {"batch": 1}, {"samples": 0}, {"learning_rate": -1}])
+def test_configs_that_make_no_sense(changes):
+    with pytest.raises(InputError):
+        Config(**changes)
+
+
+def test_the_step_size_rises_and_falls():
+    config = replace(CONFIG, samples=100 * 8, warmup=5, weight_decay=0.0)
+    optimizer = training.make_optimizer(config)
+    params = {"w": jnp.ones(3)}
+    state, moved = optimizer.init(params), []
+    for _ in range(config.updates + 1):
+        change, state = optimizer.update({"w": jnp.ones(3)}, state, params)
+        moved.append(float(abs(change["w"][0])))
+    assert moved[0] == 0 and moved[5] == pytest.approx(config.learning_rate, rel=1e-3)
+    assert moved[-1] == pytest.approx(0, abs=1e-8)
+    assert np.all(np.diff(moved[:6]) > 0) and np.all(np.diff(moved[5:]) < 1e-9)
+
+
+def test_ctr_weighs_imitation():
+    assert Config(agent="tecnet").weights.imitation == 0.1
+    assert Config(agent="tecnet", ctr=1.0).weights.imitation == 1.0
+
+
+def test_float32_on_the_cpu():
+    assert training.precision(CONFIG) == jnp.float32
+    assert training.precision(replace(CONFIG, precision="bfloat16")) == jnp.bfloat16
+    assert jax.default_backend() == "cpu"
