@@ -3,11 +3,15 @@
 import gymnasium
 
 from planvec import compilation
+from planvec.datasets import load as load_pairs
 from planvec.demos import Demonstration, PairSet
 from planvec.errors import InputError
+from planvec.loading import load
+from planvec.plans import Plan
+from planvec.rollouts import rollout
 from planvec.worlds import make
 
-__all__ = ["Demonstration", "InputError", "PairSet", "make"]
+__all__ = ["Demonstration", "InputError", "PairSet", "Plan", "load", "load_pairs", "make", "rollout"]
 __version__ = "0.1.0"
 
 compilation.keep_compiled_programs()

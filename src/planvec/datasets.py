@@ -31,11 +31,8 @@ from planvec.worlds.world import Recording, World, check_recording
 FORMAT, VERSION = "planvec pairs", 1
 SHARD = 8192  # pairs a file
 HEADER = "header.json"
-OUTCOMES = (
-    "exact",
-    "extras",
-    "failed",
-)  # how an attempt ended: did the task and no more, did more, did not do it
+TALLY = ("done", "extras", "failed", "with_extras", "extra_events")
+"""How attempts ended (did the task, did more and was discarded, failed), and what those kept did beyond their task."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import numpy as np
 import optax
 from jax import Array
 from tensorboardX import SummaryWriter
+from tyro.conf import Positional
 
 from planvec import losses
 from planvec.agents import AGENTS, Agent, Weights, build
@@ -37,7 +38,7 @@ VALIDATION = 4096  # samples on which the validation figures are measured
 class Config:
     """How to train one agent."""
 
-    world: str = "crafting"
+    world: Positional[str] = "crafting"
     """Which world its demonstrations are from."""
     agent: str = "cpv-full"
     """Which of the ten models; see `planvec agents`."""

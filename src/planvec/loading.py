@@ -1,0 +1,42 @@
+"""Agents by name: the ones shipped with planvec, and those in run folders."""
+
+from importlib import resources
+from pathlib import Path
+
+import jax
+
+from planvec.agents import Agent
+from planvec.checkpoints import load_json, load_tree
+from planvec.errors import InputError
+from planvec.training import CONFIG, WEIGHTS, Config
+
+SHIPPED = Path(str(resources.files("planvec"))) / "weights"
+
+
+def load(name: str | Path) -> Agent:
+    """An agent: "crafting" is the shipped one of that world; a path, written with a slash, is a run's folder."""
+    agent, _ = load_with_config(name)
+    return agent
+
+
+def load_with_config(name: str | Path) -> tuple[Agent, Config]:
+    """An agent, and how it was trained."""
+    folder = find(name)
+    config = Config(**load_json(folder / CONFIG)["config"])
+    return load_tree(folder / WEIGHTS, like=config.build(jax.random.key(0))), config
+
+
+def find(name: str | Path) -> Path:
+    """The folder that holds an agent."""
+    if isinstance(name, Path) or "/" in name:
+        folder = Path(name)
+        if not (folder / WEIGHTS).exists():
+            raise InputError(f"{folder} is not a run: it has no {WEIGHTS}")
+        return folder
+    shipped = sorted(path.name for path in SHIPPED.iterdir() if (path / WEIGHTS).exists()) if SHIPPED.exists() else []
+    if name not in shipped:
+        raise InputError(
+            f"no shipped agent is called '{name}' (there is {', '.join(shipped) or 'none'}); "
+            f"for a run of your own write its path with a slash, as in ./{name}"
+        )
+    return SHIPPED / name
