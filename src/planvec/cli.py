@@ -23,7 +23,7 @@ from rich.table import Table
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from planvec.errors import InputError
-from planvec.evaluation import CONDITIONS
+from planvec.evaluation import CONDITIONS, evaluate, make_trial, random_trial
 from planvec.training import Config as TrainConfig
 
 out, log = Console(), Console(stderr=True)
@@ -112,22 +112,36 @@ class Render:
 
 @dataclass
 class Demo:
-    """The expert doing a composed task, as a GIF."""
+    """The shipped agent: six conditions scored beside the paper, a GIF of A + B, and a chart. About two minutes."""
 
     out: Path = Path("out")
     """The folder to write into."""
+    episodes: int = 100
+    """Episodes for each condition."""
+    seed: int = 0
+    """Of the tasks, scenes and sampled actions."""
 
     def run(self) -> None:
-        from planvec.filming import film
+        from planvec import demo
+        from planvec.loading import load_with_config
         from planvec.worlds import make
 
+        agent, config = load_with_config("crafting")
+        world = make(config.world)
         self.out.mkdir(parents=True, exist_ok=True)
-        world = make("crafting")
-        with log.status("the expert is thinking (the first time, programs are compiled: some seconds)"):
-            demo = world.demonstrate(("ChopTree", "BuildHouse", "MakeBread", "EatBread"), seed=3)
-        path = self.out / "expert.gif"
-        film(world, demo, path)
-        out.print(f"The expert did {', '.join(demo.task)} in {len(demo)} steps: see {path}")
+        log.print("planvec adds plans: watch an agent do A + B, never having seen the two together", highlight=False)
+        with progress("filming", len(CONDITIONS) + 1, "parts") as update:
+            update(0)
+            gif = demo.film_sum(agent, world, self.out / "a_plus_b.gif", self.seed)
+            scores = {}
+            for number, condition in enumerate(CONDITIONS, start=1):
+                update(number, description=f"scoring {condition}")
+                trial = random_trial(world, condition, self.episodes, self.seed, "discard")
+                [scores[condition]] = evaluate([agent], world, trial, self.seed)
+            update(len(CONDITIONS) + 1)
+        demo.draw_scores(config.agent, scores, self.out / "scores.png")
+        out.print(scores_table(config.agent, scores))
+        out.print(f"{gif}\nand the scores as a chart in {self.out / 'scores.png'}", highlight=False)
 
 
 @dataclass
@@ -199,7 +213,6 @@ class Evaluate:
     """Print one JSON object and nothing else."""
 
     def run(self) -> None:
-        from planvec.evaluation import evaluate, make_trial, random_trial
         from planvec.loading import load_with_config
         from planvec.tasks import parse_task
         from planvec.worlds import make
