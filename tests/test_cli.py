@@ -1,9 +1,12 @@
+import json
 import subprocess
 import sys
 
 import pytest
 
 from planvec import cli
+from planvec.agents import AGENTS
+from planvec.evaluation import CONDITIONS
 
 
 def planvec(*arguments, monkeypatch=None, code=0):
@@ -39,6 +42,12 @@ def test_collect_and_inspect(tmp_path, monkeypatch, capsys):
         (("collect", "--inspect", "nowhere"), "nowhere"),
         (("render", "crafting", "--task", "Fly", "--gif", "x.gif"), "no skill is called 'Fly'"),
         (("render", "crafting"), "--gif"),
+        (("train", "crafting"), "say where to"),
+        (("train", "crafting", "--agent", "gpt", "--out", "x"), "there is no agent 'gpt'"),
+        (("evaluate", "mars"), "no shipped agent is called 'mars'"),
+        (("evaluate", "./mars"), "mars is not a run"),
+        (("evaluate", "crafting", "--conditions", "many"), "not a condition"),
+        (("reproduce", "crafting", "--out", "x", "--agents", "gpt"), "there is no agent 'gpt'"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments, message, tmp_path, monkeypatch, capsys):
@@ -49,12 +58,43 @@ def test_bad_input_is_one_line_and_code_2(arguments, message, tmp_path, monkeypa
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
-def test_render_and_demo(tmp_path, monkeypatch, capsys):
+def test_render(tmp_path, monkeypatch):
     gif = tmp_path / "out.gif"
     planvec("render", "crafting", "--task", "ChopTree,BuildHouse,EatBread", "--gif", gif, monkeypatch=monkeypatch)
     assert gif.read_bytes().startswith(b"GIF89a")
-    planvec("demo", "--out", tmp_path / "demo", monkeypatch=monkeypatch)
-    assert (tmp_path / "demo" / "expert.gif").exists() and "expert.gif" in capsys.readouterr().out
+
+
+def test_demo(tmp_path, monkeypatch, capsys):
+    planvec("demo", "--out", tmp_path, "--episodes", 4, monkeypatch=monkeypatch)
+    printed = capsys.readouterr().out
+    assert all(condition in printed for condition in CONDITIONS) and "a_plus_b.gif" in printed
+    assert {path.name for path in tmp_path.iterdir()} == {"a_plus_b.gif", "scores.png"}
+
+
+def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
+    data, run = tmp_path / "data", tmp_path / "run"
+    planvec("collect", "crafting", "--pairs", 32, "--out", data, monkeypatch=monkeypatch)
+    train = ("train", "crafting", "--agent", "te-plain", "--data", data, "--out", run, "--embedding", 16)
+    train += ("--samples", 16, "--batch", 8, "--interval", 1)
+    planvec(*train, monkeypatch=monkeypatch)
+    assert {"config.json", "weights.safetensors", "metrics.jsonl"} <= {path.name for path in run.iterdir()}
+    capsys.readouterr()
+    evaluate = ("evaluate", run, "--conditions", "1,1+1", "--episodes", 4)
+    planvec(*evaluate, "--json", monkeypatch=monkeypatch)
+    report = json.loads(capsys.readouterr().out)
+    assert {"world", "agent", "seed", "sampled", "conditions"} <= report.keys() and report["agent"] == "te-plain"
+    assert set(report["conditions"]) == {"1", "1+1"}
+    assert report["conditions"]["1"].keys() == {"success", "exact", "stops", "episodes", "horizon", "ci95"}
+    planvec("evaluate", run, "--task", "EatBread+ChopTree", "--episodes", 4, monkeypatch=monkeypatch)
+    assert "EatBread+ChopTree" in capsys.readouterr().out.replace("\n", "")
+    planvec(*train, "--seed", 1, monkeypatch=monkeypatch, code=2)
+    assert "another config" in capsys.readouterr().err
+
+
+def test_agents(monkeypatch, capsys):
+    planvec("agents", monkeypatch=monkeypatch)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in AGENTS)
 
 
 def test_worlds(monkeypatch, capsys):

@@ -23,7 +23,7 @@ from rich.table import Table
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from planvec.errors import InputError
-from planvec.evaluation import CONDITIONS, evaluate, make_trial, random_trial
+from planvec.evaluation import CONDITIONS, evaluate, make_trial, parse_condition, random_trial
 from planvec.training import Config as TrainConfig
 
 out, log = Console(), Console(stderr=True)
@@ -220,6 +220,8 @@ class Evaluate:
         agent, config = load_with_config(self.agent)
         world = make(config.world)
         names = [self.task] if self.task else [part.strip() for part in self.conditions.split(",")]
+        if not self.task:
+            list(map(parse_condition, names))
         scores = {}
         with progress("evaluating", len(names), "conditions") as update:
             for number, name in enumerate(names):
@@ -385,10 +387,10 @@ COMMANDS = {
 
 def main() -> None:
     """Exit code 0: done; 2: bad input, with a line that says what to change; 1: anything else."""
-    command = tyro.extras.subcommand_cli_from_dict(
-        COMMANDS, prog="planvec", description="Plans from demonstrations, and arithmetic with them."
-    )
     try:
+        command = tyro.extras.subcommand_cli_from_dict(
+            COMMANDS, prog="planvec", description="Plans from demonstrations, and arithmetic with them."
+        )
         command.run()
     except InputError as error:
         log.print(f"planvec: {error}", style="red", markup=False, highlight=False, soft_wrap=True)

@@ -1,14 +1,16 @@
 """What `planvec demo` shows: a plan made by adding two demonstrations, and the agent that follows it."""
 
+import io
 from pathlib import Path
 
-import jax
 import numpy as np
+from matplotlib.figure import Figure
 
-from planvec import pictures, reproduce
+from planvec import files
 from planvec.agents import Agent
-from planvec.evaluation import Score
-from planvec.filming import frames
+from planvec.evaluation import CONDITIONS, Score
+from planvec.filming import film_together
+from planvec.reproduce import PAPER
 from planvec.rollouts import rollout
 from planvec.worlds.world import World
 
@@ -24,32 +26,24 @@ def film_sum(agent: Agent, world: World, path: Path, seed: int = 0) -> str:
         episode = rollout(agent, plan, world, A + B, seed=seed * TRIES + attempt)
         if episode.success:
             break
-    panels = [
-        _stacked(world, first, "A, by the expert"),
-        _stacked(world, second, "B, by the expert"),
-        _stacked(world, episode, "the agent does A + B"),
-    ]
-    length = max(map(len, panels))
-    padded = [panel + [panel[-1]] * (length - len(panel)) for panel in panels]
-    pictures.save_gif(path, [np.concatenate(row, axis=1) for row in zip(*padded, strict=True)], fps=10)
-    how = f"did {', '.join(episode.skills_done)} in {len(episode)} steps" if episode.success else "did not succeed"
-    return f"A is {' and '.join(A)}, B is {' and '.join(B)}; the agent, given A + B, {how} (try {attempt + 1}): {path}"
+    titles = ("A, by the expert", "B, by the expert", "A + B, by the agent")
+    film_together(world, list(zip(titles, (first, second, episode), strict=True)), path)
+    how = f"did {', '.join(episode.skills_done)} in {len(episode)} steps" if episode.success else "did not do it"
+    return f"A is {' and '.join(A)}, B is {' and '.join(B)}. Given A + B, the agent {how} (try {attempt + 1}): {path}"
 
 
 def draw_scores(agent: str, scores: dict[str, Score], path: Path) -> None:
     """A chart of an agent's scores beside the paper's."""
-    rows = [{"agent": agent, "seed": 0, "condition": name, **score.as_dict()} for name, score in scores.items()]
-    reproduce.chart({"rows": rows}, path)
-
-
-def _stacked(world: World, demo: object, title: str) -> list[np.ndarray]:
-    """Frames of a demonstration with its text below, not beside."""
-    shown = frames(world, demo, title)
-    width = world.draw(jax.tree.map(lambda leaf: leaf[0], demo.steps)).shape[1]
-    return [np.concatenate([frame[:, :width], _below(frame[:, width:], width)]) for frame in shown]
-
-
-def _below(panel: np.ndarray, width: int) -> np.ndarray:
-    """A text panel cut to its upper part and brought to a frame's width."""
-    upper = panel[: panel.shape[0] // 2]
-    return np.pad(upper, ((0, 0), (0, width - upper.shape[1]), (0, 0)), "edge")
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    axes, place = figure.subplots(), np.arange(len(scores))
+    ours = [(100 * score.success, 100 * score.ci95) for score in scores.values()]
+    paper = [PAPER[agent][CONDITIONS.index(name)] for name in scores]
+    for whose, offset, colour, bars in (("planvec", -0.2, "#3d6fb0", ours), ("paper", 0.2, "#c9ced6", paper)):
+        heights, errors = zip(*bars, strict=True)
+        axes.bar(place + offset, heights, 0.4, yerr=errors, color=colour, label=whose)
+    axes.set(xticks=place, xticklabels=list(scores), ylim=(0, 100), ylabel="success, %", title=f"{agent}, by condition")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    files.write(path, picture.getvalue())

@@ -18,6 +18,7 @@ FASTEST = 50  # frames a second that viewers still play as told
 COLOURS = 255  # of a GIF's 256: one is left to say "as in the frame before"
 SAMPLED = 8  # frames that a GIF's palette is made from
 LARGEST, SMALLEST = 17, 8  # a caption's letters, in pixels
+LEADING = 1.6  # from line to line, in letters
 MARGIN, LABEL = 8, 20  # a contact sheet's, in pixels
 
 
@@ -48,11 +49,21 @@ def caption(frame: np.ndarray, lines: Sequence[str], width: int = 200) -> np.nda
     "# text" is a title, "[x] text" and "[ ] text" are something done and something to do.
     """
     height = frame.shape[0]
-    size = min(LARGEST, max(SMALLEST, height / (1.6 * len(lines) + 1)))
+    size = min(LARGEST, max(SMALLEST, height / (LEADING * len(lines) + 1)))
+    return np.concatenate([frame, _panel(lines, width, height, size)], axis=1)
+
+
+def caption_below(frame: np.ndarray, lines: Sequence[str], rows: int) -> np.ndarray:
+    """Put lines of text below a frame, with room for so many rows of them."""
+    height = round(LARGEST * (LEADING * rows + 1))
+    return np.concatenate([frame, _panel(lines, frame.shape[1], height, LARGEST)])
+
+
+def _panel(lines: Sequence[str], width: int, height: int, size: float) -> np.ndarray:
     panel = Image.new("RGB", (width, height), PAPER)
     for number, line in enumerate(lines):
-        _write_line(panel, line, middle=size * (1.6 * number + 1.5), size=size)
-    return np.concatenate([frame, np.asarray(panel)], axis=1)
+        _write_line(panel, line, middle=size * (LEADING * number + 1.5), size=size)
+    return np.asarray(panel)
 
 
 def contact_sheet(images: Sequence[np.ndarray], labels: Sequence[str], columns: int) -> np.ndarray:

@@ -1,0 +1,79 @@
+import json
+
+import pytest
+
+from planvec import reproduce
+from planvec.agents import AGENTS
+from planvec.errors import InputError
+from planvec.evaluation import CONDITIONS
+from planvec.training import Config
+
+CONFIG = Config(samples=8 * 4, batch=8, embedding=16, interval=2)
+
+
+def small(rows, folder, **options):
+    lines = []
+    results = reproduce.reproduce(rows, folder, ["1", "1+1"], episodes=4, pairs=32, say=lines.append, **options)
+    return results, lines
+
+
+def test_a_small_table(tmp_path):
+    rows = reproduce.entries(CONFIG, ["naive", "cpv-full"], seeds=2, extra_rows=False)
+    rows += [reproduce.Entry("control", rows[1].config, control=True, seeds=2)]
+    results, lines = small(rows, tmp_path)
+    assert len(results["rows"]) == 3 * 2 * 2
+    assert {"agent", "seed", "condition", "success", "exact", "episodes"} <= results["rows"][0].keys()
+    assert set(results["trainings"]) == {
+        f"{name}-embedding=16-batch=8-{seed}" for name in ("naive", "cpv-full") for seed in (0, 1)
+    }
+    assert sum("training" in line for line in lines) == 2  # the control shares cpv-full's
+    assert json.loads((tmp_path / "results.json").read_text()) == results
+    table = (tmp_path / "table.md").read_text()
+    assert "| naive | 2 |" in table and "control" in table and (tmp_path / "chart.png").exists()
+
+    again, lines = small(rows, tmp_path)
+    assert again == results and not lines  # nothing is done twice
+    more, lines = small(
+        [*rows, reproduce.Entry("te-plain", Config(**{**vars(CONFIG), "agent": "te-plain"}), seeds=1)], tmp_path
+    )
+    assert len(more["rows"]) == len(results["rows"]) + 2
+
+
+def test_it_takes_up_where_it_was(tmp_path):
+    rows = reproduce.entries(CONFIG, ["cpv-plain"], seeds=1, extra_rows=False)
+
+    def stop(entry, step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small(rows, tmp_path, watch=stop)
+    steps = []
+    small(rows, tmp_path, watch=lambda entry, step: steps.append(step))
+    assert steps == [4]  # two updates had been done and saved
+
+
+def test_the_papers_table_has_every_row():
+    assert set(reproduce.PAPER) == set(AGENTS)
+    assert all(len(row) == len(CONDITIONS) for row in reproduce.PAPER.values())
+    rows = reproduce.entries(Config(), list(AGENTS), seeds=3, extra_rows=True)
+    assert [row.label for row in rows[:10]] == list(AGENTS)
+    assert len({row.label for row in rows}) == len(rows) == 14
+    control = next(row for row in rows if row.control)
+    assert control.folder == "cpv-full" and rows[-1].folder == "te-full--keep"
+
+
+def test_sweeps():
+    rows = reproduce.entries(Config(), ["cpv-full"], seeds=1, extra_rows=False)
+    swept = reproduce.sweep(rows, "embedding=64,128")
+    assert [row.config.embedding for row in swept] == [64, 128] and len({row.folder for row in swept}) == 2
+    assert [row.config.ctr for row in reproduce.sweep(rows, "ctr=1,0.1")] == [1.0, 0.1]
+    for text in ("embedding", "colour=red", "embedding=big", "seed=1,2", "embedding="):
+        with pytest.raises(InputError):
+            reproduce.sweep(rows, text)
+
+
+def test_means_and_deviations():
+    rows = [
+        {"agent": "x", "seed": seed, "condition": "4", "success": s, "exact": 0} for seed, s in enumerate((0.2, 0.4))
+    ]
+    assert reproduce.cell({"rows": rows}, "x", "4")[:2] == pytest.approx((30, 10))
