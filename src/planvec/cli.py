@@ -1,10 +1,12 @@
 """The command line. Every command is one call into the library."""
 
+import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -387,10 +389,8 @@ COMMANDS = {
 
 def main() -> None:
     """Exit code 0: done; 2: bad input, with a line that says what to change; 1: anything else."""
+    command = _parse()
     try:
-        command = tyro.extras.subcommand_cli_from_dict(
-            COMMANDS, prog="planvec", description="Plans from demonstrations, and arithmetic with them."
-        )
         command.run()
     except InputError as error:
         log.print(f"planvec: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
@@ -400,6 +400,22 @@ def main() -> None:
     except OSError as error:
         log.print(f"planvec: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
+
+
+def _parse() -> Any:
+    """The command that was asked for. What tyro says of bad input in a box of many lines becomes one line."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            return tyro.extras.subcommand_cli_from_dict(
+                COMMANDS, prog="planvec", description="Plans from demonstrations, and arithmetic with them."
+            )
+    except SystemExit as stop:
+        if stop.code:
+            words = re.sub(r"[─│╭╮╰╯]+|-{3,}", " ", said.getvalue()).split()
+            text = " ".join(words).replace("__tyro-dummy-inner__.", "")
+            log.print(f"planvec: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise
 
 
 @contextmanager
