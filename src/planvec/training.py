@@ -50,9 +50,9 @@ class Config:
     """How many samples to train on, in all."""
     batch: int = 1024
     """Samples in an update."""
-    learning_rate: float = 2e-3
+    learning_rate: float = 3e-3
     """Adam's largest step size."""
-    warmup: int = 2000
+    warmup: int = 4000
     """Updates over which the step size rises from zero; at most a tenth of all."""
     schedule: Literal["cosine", "constant"] = "cosine"
     """Whether the step size then falls to zero along half a cosine, or stays."""
