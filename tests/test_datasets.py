@@ -156,6 +156,7 @@ def test_damaged_files_are_noticed_and_repaired(folder):
         ("[]", "not the header"),
         ('{"format": "something else"}', "not the header"),
         (json.dumps({"format": datasets.FORMAT, "version": 99}), "version 99"),
+        (json.dumps({"format": datasets.FORMAT, "version": 1}), "lacks complete"),
     ],
 )
 def test_foreign_headers(tmp_path, text, message):
@@ -171,7 +172,32 @@ def test_a_folder_made_with_other_rules(folder):
         load(folder)
 
 
-@pytest.mark.parametrize("changes", [{"pairs": 0}, {"seed": -1}, {"seed": 2**32}])
+@pytest.mark.parametrize("shards", [[], {}])
+def test_a_header_without_shards(folder, shards):
+    header = json.loads((folder / "header.json").read_text())
+    (folder / "header.json").write_text(json.dumps(header | {"shards": shards}))
+    for use in (load, lambda folder: collect(recipe(), folder)):
+        with pytest.raises(InputError, match="damaged"):
+            use(folder)
+
+
+def test_a_kill_before_the_first_header_was_whole(folder, tmp_path):
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / f"header.json{files.TEMPORARY}").write_text("{")
+    collect(recipe(), str(tmp_path / "cut"))
+    assert contents(tmp_path / "cut") == contents(folder)
+
+
+def test_what_cannot_be_leaves_nothing_behind(tmp_path):
+    with pytest.raises(InputError, match="may not fit"):
+        collect(recipe(skills=(1, 200)), tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    (tmp_path / "file").write_text("hello")
+    with pytest.raises(InputError, match="is a file"):
+        collect(recipe(), tmp_path / "file")
+
+
+@pytest.mark.parametrize("changes", [{"pairs": 0}, {"seed": -1}, {"seed": 2**32}, {"skills": (4, 2)}, {"noise": 1.0}])
 def test_recipes_that_make_no_sense(changes):
     with pytest.raises(InputError):
         recipe(**changes)

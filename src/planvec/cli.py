@@ -5,30 +5,21 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
+import planvec
+from planvec.agents import Agent
+from planvec.console import complain, log, out, progress, random_trials, say, score_all, scores_table
 from planvec.errors import InputError
-from planvec.evaluation import CONDITIONS, evaluate, make_trial, parse_condition, random_trial
+from planvec.evaluation import CONDITIONS, evaluate, make_trial
 from planvec.training import Config as TrainConfig
-
-out, log = Console(), Console(stderr=True)
 
 
 @dataclass
@@ -72,7 +63,7 @@ class Collect:
                 log.print(f"stopped; whole files are safe in {self.out}, and the same command goes on from there")
                 raise
         out.print(inspection.rates_table(header))
-        out.print(f"{self.pairs} pairs in {self.out}")
+        say(f"{self.pairs} pairs in {self.out}")
 
 
 @dataclass
@@ -105,16 +96,18 @@ class Render:
 
             keyboard.play(world, self.task, self.seed)
         elif self.gif:
+            if self.gif.suffix.lower() != ".gif" or self.gif.is_dir():
+                raise InputError(f"{self.gif} is no name for a GIF; write for example --gif out.gif")
             demo = world.demonstrate(self.task, self.seed, self.noise)
             film(world, demo, self.gif)
-            out.print(f"{len(demo)} steps in {self.gif}")
+            say(f"{len(demo)} steps in {self.gif}")
         else:
             raise InputError("say what to do: --gif out.gif, or --interactive")
 
 
 @dataclass
 class Demo:
-    """The shipped agent: six conditions scored beside the paper, a GIF of A + B, and a chart. About two minutes."""
+    """The shipped agent: six conditions scored beside the paper, a GIF of A + B, and a chart. About a minute."""
 
     out: Path = Path("out")
     """The folder to write into."""
@@ -132,18 +125,14 @@ class Demo:
         world = make(config.world)
         self.out.mkdir(parents=True, exist_ok=True)
         log.print("planvec adds plans: watch an agent do A + B, never having seen the two together", highlight=False)
-        with progress("filming", len(CONDITIONS) + 1, "parts") as update:
+        with progress("filming A + B", 1, "film") as update:
             update(0)
             gif = demo.film_sum(agent, world, self.out / "a_plus_b.gif", self.seed)
-            scores = {}
-            for number, condition in enumerate(CONDITIONS, start=1):
-                update(number, description=f"scoring {condition}")
-                trial = random_trial(world, condition, self.episodes, self.seed, "discard")
-                [scores[condition]] = evaluate([agent], world, trial, self.seed)
-            update(len(CONDITIONS) + 1)
+            update(1)
+        scores = score_all(agent, world, random_trials(world, CONDITIONS, self.episodes, self.seed), self.seed)
         demo.draw_scores(config.agent, scores, self.out / "scores.png")
         out.print(scores_table(config.agent, scores))
-        out.print(f"{gif}\nand the scores as a chart in {self.out / 'scores.png'}", highlight=False)
+        say(f"{gif}\nand the scores as a chart in {self.out / 'scores.png'}")
 
 
 @dataclass
@@ -167,25 +156,35 @@ class Train:
         if self.deterministic:
             os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_deterministic_ops=true"
         from planvec import datasets, training
+        from planvec.checkpoints import save_json
         from planvec.reproduce import describe
+        from planvec.worlds import make
 
         config, data = self.config, self.data or self.out.with_name(self.out.name + "-data")
         if not self.data and not (data / datasets.HEADER).exists():
             recipe = datasets.Recipe(config.world, 40_000, (2, 4), 0.1, "discard", 0)
             with progress(f"collecting {config.world}", recipe.pairs, "pairs") as update:
                 datasets.collect(recipe, data, update)
-        pairs = datasets.load(data)
+        pairs, world, scored = datasets.load(data), make(config.world), {}
         with progress(f"training {config.agent}", config.updates * config.batch, "samples") as update:
 
             def watch(step: int, metrics: list[dict[str, float]]) -> None:
                 [row] = metrics
-                shown = "  ".join(
-                    f"{name} {row[name]:.3f}" for name in row if name in ("loss", "accuracy", "valid_accuracy")
-                )
-                update(step * config.batch, description=f"{config.agent}  {shown}")
+                scored.update({name: row[name] for name in row if name.startswith("success")})
+                shown = {name: row[name] for name in ("loss", "accuracy", "valid_accuracy")} | scored
+                text = "  ".join(f"{name} {value:.3f}" for name, value in shown.items())
+                update(step * config.batch, description=f"{config.agent}  {text}")
 
-            training.train([config], [self.out], pairs, describe(data), watch)
-        out.print(f"the trained agent is in {self.out}; score it with: planvec evaluate ./{self.out}", highlight=False)
+            def score(agents: list[Agent]) -> list[dict[str, float]]:
+                trials = {name: trial() for name, trial in random_trials(world, ("4", "2+2"), episodes=100).items()}
+                scores = {name: evaluate(agents, world, trial) for name, trial in trials.items()}
+                return [{f"success_{name}": s[i].success for name, s in scores.items()} for i in range(len(agents))]
+
+            [agent] = training.train([config], [self.out], pairs, describe(data), watch, score)
+        scores = score_all(agent, world, random_trials(world, CONDITIONS, episodes=100))
+        save_json(self.out / "scores.json", {name: value.as_dict() for name, value in scores.items()})
+        out.print(scores_table(config.agent, scores))
+        say(f"the trained agent is in {self.out}; score it again: planvec evaluate {self.out}/")
 
 
 @dataclass
@@ -221,20 +220,12 @@ class Evaluate:
 
         agent, config = load_with_config(self.agent)
         world = make(config.world)
-        names = [self.task] if self.task else [part.strip() for part in self.conditions.split(",")]
-        if not self.task:
-            list(map(parse_condition, names))
-        scores = {}
-        with progress("evaluating", len(names), "conditions") as update:
-            for number, name in enumerate(names):
-                update(number, description=f"evaluating {name}")
-                if self.task:
-                    parts = [[parse_task(part, world.skills)] * self.episodes for part in self.task.split("+")]
-                    trial = make_trial(world, parts, self.seed, self.extras)
-                else:
-                    trial = random_trial(world, name, self.episodes, self.seed, self.extras)
-                [scores[name]] = evaluate([agent], world, trial, self.seed, self.greedy, self.control)
-            update(len(names))
+        if self.task:
+            parts = [[parse_task(part, world.skills)] * self.episodes for part in self.task.split("+")]
+            trials = {self.task: lambda: make_trial(world, parts, self.seed, self.extras)}
+        else:
+            trials = random_trials(world, self.conditions.split(","), self.episodes, self.seed, self.extras)
+        scores = score_all(agent, world, trials, self.seed, self.greedy, self.control)
         if self.json:
             report = {
                 "world": config.world,
@@ -248,20 +239,6 @@ class Evaluate:
             print(json.dumps(report))
             return
         out.print(scores_table(config.agent, scores))
-
-
-def scores_table(agent: str, scores: dict[str, Any]) -> Table:
-    """Scores beside the paper's."""
-    from planvec.reproduce import PAPER
-
-    table = Table(title=f"{agent}: % of episodes")
-    for title in ("condition", "success", "± (95%)", "exact", "stops", "paper's success"):
-        table.add_column(title, justify="right")
-    for name, score in scores.items():
-        paper = dict(zip(CONDITIONS, PAPER.get(agent, ()), strict=False)).get(name)
-        figures = (f"{100 * value:.1f}" for value in (score.success, score.ci95, score.exact, score.stops))
-        table.add_row(name, *figures, f"{paper[0]} ± {paper[1]}" if paper else "")
-    return table
 
 
 @dataclass
@@ -313,7 +290,7 @@ class Reproduce:
                 say=lambda line: log.print(line, highlight=False),
                 watch=lambda entry, step: update(step, description=f"training {entry.label}"),
             )
-        out.print((self.out / "table.md").read_text(), highlight=False)
+        say((self.out / "table.md").read_text())
 
 
 @dataclass
@@ -333,8 +310,8 @@ class Agents:
 class Bench:
     """Measure speeds on this machine, beside whatever comparable is installed."""
 
-    what: Positional[Literal["crafting"]] = "crafting"
-    """What to measure."""
+    what: Positional[Literal["crafting", "training"]] = "crafting"
+    """What to measure: the crafting world; or training and evaluation of cpv-full."""
     batch: tuple[int, ...] = ()
     """Batch sizes to try instead of the usual ones."""
     json: Annotated[Path | None, arg(name="json")] = None
@@ -342,20 +319,26 @@ class Bench:
 
     def run(self) -> None:
         from planvec import files
-        from planvec.benchmarks import crafting, others
+        from planvec.benchmarks import crafting, others, training
         from planvec.provenance import provenance
 
-        rows = []
-        with log.status("measuring") as status:
-            for row in crafting.run(self.batch or None):
-                rows.append(row)
-                status.update(f"measured {row.what}: {row.rate:,.0f} {row.unit}")
+        rows, notes = [], []
+        if self.what == "crafting":
+            measured = crafting.run(self.batch or None)
+        else:
+            measured = training.run(self.batch or None, warn=notes.append)
         table = Table("what", "batch", "rate", title=f"planvec bench {self.what}")
-        for row in rows:
-            table.add_row(row.what, f"{row.batch:,}", f"{row.rate:,.0f} {row.unit}")
+        with log.status("measuring") as status:
+            for row in measured:
+                rows.append(row)
+                figure = f"{row.rate:,.0f}" if row.rate >= 100 else f"{row.rate:.3g}"
+                status.update(f"measured {row.what}: {figure} {row.unit}")
+                table.add_row(row.what, f"{row.batch:,}", f"{figure} {row.unit}")
         out.print(table)
-        for package, reason in others.missing().items():
-            out.print(f"not compared with {package}: {reason}", highlight=False)
+        if self.what == "crafting":
+            notes = [f"not compared with {package}: {reason}" for package, reason in others.missing().items()]
+        for note in notes:
+            out.print(note, highlight=False)
         if self.json:
             files.write(
                 self.json,
@@ -389,16 +372,19 @@ COMMANDS = {
 
 def main() -> None:
     """Exit code 0: done; 2: bad input, with a line that says what to change; 1: anything else."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"planvec {planvec.__version__}")
+        return
     command = _parse()
     try:
         command.run()
     except InputError as error:
-        log.print(f"planvec: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        complain(error)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(1)
     except OSError as error:
-        log.print(f"planvec: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        complain(error)
         sys.exit(1)
 
 
@@ -412,24 +398,7 @@ def _parse() -> Any:
             )
     except SystemExit as stop:
         if stop.code:
-            words = re.sub(r"[─│╭╮╰╯]+|-{3,}", " ", said.getvalue()).split()
-            text = " ".join(words).replace("__tyro-dummy-inner__.", "")
-            log.print(f"planvec: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+            _, *lines = re.sub(r"[─│╭╮╰╯]+|-{3,}", " ", said.getvalue()).strip().splitlines()  # less the box's title
+            text = " ".join(" ".join(lines).split()).replace("__tyro-dummy-inner__.", "")
+            complain(text)
         raise
-
-
-@contextmanager
-def progress(what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
-    """A bar with the remaining time, on stderr, from the first word of progress on. Yields the function to tell it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    bar = Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=log)
-    task = bar.add_task(what, total=total)
-
-    def update(done: int, **changes: str) -> None:
-        bar.start()
-        bar.update(task, completed=done, **changes)
-
-    try:
-        yield update
-    finally:
-        bar.stop()

@@ -3,7 +3,7 @@
 A folder holds `header.json` and shards of SHARD pairs, each a safetensors file with the arrays
     lengths   int32 [2·pairs]       actions of each demonstration; 2i and 2i+1 are pair i
     actions         [all actions]   end to end
-    tasks     int8  [pairs, most]   numbers into the header's `skills`, padded with -1
+    tasks     int8  [pairs, most]   numbers into the header's `skills_named`, padded with -1
     extras    int32 [2·pairs]       skills done that the task did not ask for
     stored/…                        what the world rebuilds the steps from (crafting: the first state)
 Every shard follows from (seed, shard number) alone: the same command gives the same bytes, interrupted or not.
@@ -31,6 +31,7 @@ from planvec.worlds.world import Recording, World, check_recording
 FORMAT, VERSION = "planvec pairs", 1
 SHARD = 8192  # pairs a file
 HEADER = "header.json"
+FIELDS = {"world", "pairs", "skills", "noise", "extras", "seed", "fingerprint", "skills_named", "complete", "shards"}
 TALLY = ("done", "extras", "failed", "with_extras", "extra_events")
 """How attempts ended (did the task, did more and was discarded, failed), and what those kept did beyond their task."""
 
@@ -52,6 +53,8 @@ class Recipe:
         check_recording(self.noise, self.extras)
         if self.pairs < 1:
             raise InputError(f"collect at least one pair; got {self.pairs}")
+        if not 1 <= self.skills[0] <= self.skills[1]:
+            raise InputError(f"tasks have from 1 skill up; got {self.skills[0]} to {self.skills[1]}")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {self.seed}")
 
@@ -74,7 +77,8 @@ def collect(
 
     `world`: one of your own making (other rules, say) in place of the one that the recipe names.
     """
-    world = world or make(recipe.world)
+    world, folder = world or make(recipe.world), Path(folder)
+    world.sample_tasks((recipe.seed,), 1, *recipe.skills)  # complains of what cannot be, before anything is written
     header = _open_header(recipe, world, folder)
     for shard in range(recipe.shards):
         name, before = f"shard-{shard:05d}.safetensors", shard * SHARD
@@ -191,7 +195,9 @@ def _open_header(recipe: Recipe, world: World, folder: Path) -> dict[str, Any]:
         "complete": False,
         "shards": {},
     }
-    if not folder.exists() or not any(folder.iterdir()):
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; name a folder")
+    if not folder.exists() or all(path.name.endswith(files.TEMPORARY) for path in folder.iterdir()):
         folder.mkdir(parents=True, exist_ok=True)
         _write_header(folder, new)
         return new
@@ -221,6 +227,11 @@ def _parse_header(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not the header of a planvec data folder")
     if header.get("version") != VERSION:
         raise InputError(f"{path} has version {header.get('version')}; this planvec reads version {VERSION}")
+    missing = FIELDS - header.keys()
+    if missing or not isinstance(header["shards"], dict):
+        raise InputError(f"{path} is damaged: it lacks {', '.join(sorted(missing)) or 'a list of shards'}")
+    if header["complete"] and sum(entry["pairs"] for entry in header["shards"].values()) != header["pairs"]:
+        raise InputError(f"{path} is damaged: its shards do not add up to {header['pairs']} pairs")
     return header
 
 

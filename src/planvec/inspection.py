@@ -31,12 +31,19 @@ def show(folder: Path, console: Console) -> None:
         f"tasks of {header['skills'][0]} to {header['skills'][1]} skills, {len(tasks)} different ones (order aside); "
         f"noise {header['noise']:.0%}, extras: {header['extras']}, seed {header['seed']}\n"
         f"{lengths.sum()} actions; {lengths.mean():.1f} a demonstration, from {lengths.min()} to {lengths.max()}\n"
-        f"{len(header['shards'])} file{'s'[: len(header['shards']) > 1]}, {size / 1e6:.1f} MB, checksums right"
+        f"{size / 1e6:.1f} MB in shards of up to {datasets.SHARD} pairs: {len(header['shards'])}, checksums right",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
     )
     console.print(rates_table(header))
     sheet = Path(folder) / SHEET
-    pictures.save_png(sheet, contact_sheet(folder, header))
-    console.print(f"contact sheet: {sheet}")
+    try:
+        pictures.save_png(sheet, contact_sheet(folder, header))
+    except OSError:  # somebody else's folder
+        sheet = Path(SHEET)
+        pictures.save_png(sheet, contact_sheet(folder, header))
+    console.print(f"contact sheet: {sheet}", markup=False, highlight=False, soft_wrap=True)
 
 
 def rates_table(header: dict[str, Any]) -> Table:

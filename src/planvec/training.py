@@ -32,6 +32,7 @@ from planvec.worlds import make
 
 CONFIG, WEIGHTS, STATE, METRICS = "config.json", "weights.safetensors", "state.safetensors", "metrics.jsonl"
 VALIDATION = 4096  # samples on which the validation figures are measured
+SCORED = 10  # intervals between two looks at how an agent does in its world
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,12 @@ def train(
     pairs: PairSet,
     data: dict[str, Any],
     watch: Callable[[int, list[dict[str, float]]], None] = lambda step, metrics: None,
+    score: Callable[[list[Agent]], list[dict[str, float]]] | None = None,
 ) -> list[Agent]:
     """Train agents together, each into a run folder of its own; goes on from their last common checkpoint.
 
     The configs may differ in their seed alone. `watch` is told after each interval; what it raises stops the training.
+    `score` adds figures of its own to the log, every SCORED intervals.
     """
     if len({replace(config, seed=0) for config in configs}) != 1:
         raise InputError("agents that train together may differ in their seed alone")
@@ -131,8 +134,12 @@ def train(
             for row, folder in zip(rows, folders, strict=True):
                 if not all(map(math.isfinite, row.values())):
                     raise Diverged(f"a loss is not a number after step {step}; {folder} keeps the weights from before")
-            for i, (log, folder, row) in enumerate(zip(logs, folders, rows, strict=True)):
-                _save(folder, jax.tree.map(lambda leaf, i=i: leaf[i], states))
+            parts = [jax.tree.map(lambda leaf, i=i: leaf[i], states) for i in range(len(configs))]
+            if score and (step // config.interval) % SCORED == SCORED - 1:
+                for row, scores in zip(rows, score([part.agent for part in parts]), strict=True):
+                    row |= scores
+            for log, folder, row, part in zip(logs, folders, rows, parts, strict=True):
+                _save(folder, part)
                 log.write(step + updates, row | {"samples_per_second": rate})
             watch(step + updates, rows)
     finally:

@@ -5,6 +5,7 @@ device, drawn, scaled and stacked. Only where PyTorch is installed.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from planvec.agents.policies import HIDDEN
 from planvec.agents.zoo import FEATURES
 from planvec.demos import Batch
 from planvec.losses import SEGMENTS
+from planvec.training import Config
 
 PARAMETERS = 807_158  # of cpv-full, here and there
 
@@ -59,7 +61,7 @@ class CPV(nn.Module):
         self.encoder = Network(6, embedding)
         self.network = Network(3, FEATURES)
         sizes = (FEATURES + embedding, *HIDDEN, actions)
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         assert sum(weights.numel() for weights in self.parameters()) == PARAMETERS
 
     def loss(self, sample: Sample) -> Tensor:
@@ -102,13 +104,17 @@ def ready(batch: Batch, device: str, dtype: torch.dtype) -> Sample:
     return Sample(ends, images(batch.now), torch.tensor(np.asarray(batch.action), device=device).long())
 
 
-def trainer(agent: Difference, batches: list[Batch], mode: str | None, rate: float, decay: float) -> Callable:
+def trainer(
+    agent: Difference, batches: list[Batch], device: str, mode: str | None, config: Config
+) -> Callable[[int], None]:
     """A function that does so many updates and waits until they are done. `mode`: of torch.compile; None for none."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.compiler.reset()  # it would give up compiling after some models of the same class
     torch.backends.cudnn.benchmark = True
     samples = [ready(batch, device, torch.bfloat16 if device == "cuda" else torch.float32) for batch in batches]
     model = convert(agent).to(device, memory_format=torch.channels_last)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay, fused=True)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
+    )
     loss = torch.compile(model.loss, mode=mode, dynamic=False) if mode else model.loss
 
     def run(updates: int) -> None:

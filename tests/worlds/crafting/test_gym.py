@@ -145,11 +145,23 @@ def test_autoreset(mode):
         assert (observations != first).any(axis=(1, 2, 3)).all()
 
 
+def test_the_batched_world_says_what_is_asked():
+    env = make_vec(3, task="ChopTree,ChopTree")
+    _, info = env.reset(seed=0)
+    assert info["skills_asked"]["ChopTree"].tolist() == [2, 2, 2] and info["_skills_asked"].all()
+
+
 def test_the_batched_worlds_complaints():
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        make_vec(2).step(np.zeros(2, int))
+    with pytest.raises(InputError, match="at least 1"):
+        make_vec(0)
+    with pytest.raises(InputError, match="may not fit"):
+        make_vec(2, skills="150-200")
     with pytest.raises(InputError, match="NextStep or SameStep"):
         make_vec(2, autoreset_mode="Disabled")
     env = make_vec(2)
     env.reset(seed=0)
-    for actions in ([0], [0, 6], [-1, 0]):
+    for actions in ([0], [0, 6], [-1, 0], [0.5, 1.0]):
         with pytest.raises(InputError, match="2 whole numbers"):
             env.step(np.array(actions))

@@ -12,6 +12,7 @@ from oracles.boards import BOARD, plain, state
 
 from planvec.errors import InputError
 from planvec.tasks import encode_tasks
+from planvec.worlds.crafting.gym import CraftingEnv
 from planvec.worlds.crafting.rules import ACTIONS, RULES, Rule, Rules, State, Thing
 from planvec.worlds.crafting.world import Crafting
 
@@ -239,6 +240,12 @@ def test_a_new_object_and_rule_need_no_new_code():
     assert world.draw(jax.tree.map(lambda leaf: leaf[-1], demo.steps)).shape[2] == 3
     assert world.fingerprint != WORLD.fingerprint
 
+    env = CraftingEnv(task="MillFlour", rules=FLOUR)
+    env.reset(seed=0)
+    env._episode = env._episode._replace(state=before)
+    _, reward, terminated, *_, info = env.step(RIGHT)
+    assert reward == 1 and terminated and info["skills_done"]["MillFlour"] == 1
+
 
 @pytest.mark.parametrize(
     ("things", "rules", "message"),
@@ -250,6 +257,8 @@ def test_a_new_object_and_rule_need_no_new_code():
         (RULES.things, (*RULES.rules, Rule("Burn", held="axe", cell="tree")), "same"),
         (RULES.things, (*RULES.rules, Rule("EatBread", held=None, cell="wheat")), "each skill"),
         ((*RULES.things, Thing("sun", colour=(200, 0, 0))), (), "127"),
+        ((*RULES.things, Thing("moon", pixel=9)), (), "pixel"),
+        ((Thing("nothing"), Thing("dust")), (), "share"),
     ],
 )
 def test_rules_that_make_no_sense(things, rules, message):

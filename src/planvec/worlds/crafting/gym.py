@@ -14,11 +14,10 @@ from jax import Array
 from planvec.errors import InputError
 from planvec.tasks import Task, decode_tasks, encode_tasks, parse_range, parse_task
 from planvec.worlds.crafting import render
-from planvec.worlds.crafting.episode import Episode, Outcome, advance, advance_and_reset, begin
-from planvec.worlds.crafting.rules import ACTIONS, SIZE
+from planvec.worlds.crafting.episode import Episode, Outcome, advance, begin
+from planvec.worlds.crafting.rules import ACTIONS, RULES, Rules
 from planvec.worlds.crafting.world import Crafting, observe_many
 
-OBSERVATION = gymnasium.spaces.Box(0, 255, (3 * (SIZE + 1), 3 * SIZE, 3), np.uint8)
 CLEAR = "\x1b[2J\x1b[H"  # clears a terminal
 
 
@@ -28,24 +27,29 @@ class CraftingEnv(gymnasium.Env):
     metadata = {"render_modes": ["rgb_array", "human", "ansi"], "render_fps": 8}  # noqa: RUF012
 
     def __init__(
-        self, task: str | Sequence[str] | None = None, skills: str = "1-4", render_mode: str | None = None
+        self,
+        task: str | Sequence[str] | None = None,
+        skills: str = "1-4",
+        render_mode: str | None = None,
+        rules: Rules = RULES,
     ) -> None:
         """`task`: what to do in every episode; without it each episode draws a task of so many `skills`."""
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise InputError(f"render_mode is one of {self.metadata['render_modes']}, not '{render_mode}'")
-        self.world = Crafting()
-        self.task = parse_task(task, self.world.skills) if task else None
+        self.world = Crafting(rules)
+        self.task = None if task is None else parse_task(task, self.world.skills)
         self.skills = parse_range(skills)
+        self.world.check_size(self.skills[1])
         self.render_mode = render_mode
-        self.observation_space, self.action_space = OBSERVATION, gymnasium.spaces.Discrete(len(ACTIONS))
+        self.observation_space, self.action_space = _spaces(self.world)
         self._episode: Episode | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         """`options={"task": ["ChopTree", "MakeBread"]}` asks for a task."""
         super().reset(seed=seed)
         key = jax.random.key(int(self.np_random.integers(2**32)))
-        wanted = (options or {}).get("task") or self.task
-        self._task = parse_task(wanted, self.world.skills) if wanted else self._random_task(key)
+        wanted = (options or {}).get("task", self.task)
+        self._task = self._random_task(key) if wanted is None else parse_task(wanted, self.world.skills)
         code = encode_tasks([self._task], self.world.skills)
         self.world.check_tasks(code)
         self._episode = _begin(self.world, key, code[0])
@@ -110,19 +114,21 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
         skills: str = "1-4",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: None = None,
+        rules: Rules = RULES,
     ) -> None:
         if render_mode is not None:
             raise InputError("the batched world draws no pictures; make a single one, or draw env.states yourself")
+        if num_envs < 1:
+            raise InputError(f"num_envs is at least 1; got {num_envs}")
         self.mode = AutoresetMode(autoreset_mode)
         if self.mode is AutoresetMode.DISABLED:
             raise InputError("the batched world always resets by itself: autoreset_mode is NextStep or SameStep")
         self.metadata = self.metadata | {"autoreset_mode": self.mode}
-        self.world, self.num_envs, self.skills = Crafting(), num_envs, parse_range(skills)
-        self.task = parse_task(task, self.world.skills) if task else None
-        self.single_observation_space, self.single_action_space = (
-            OBSERVATION,
-            gymnasium.spaces.Discrete(len(ACTIONS)),
-        )
+        self.world, self.num_envs, self.skills = Crafting(rules), num_envs, parse_range(skills)
+        self.world.check_size(self.skills[1])
+        self.task = None if task is None else parse_task(task, self.world.skills)
+        self._episodes: Episode | None = None
+        self.single_observation_space, self.single_action_space = _spaces(self.world)
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
 
@@ -135,9 +141,9 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
         """`options={"task": […]}` asks for a task, in all worlds and from now on."""
         super().reset(seed=seed)
         self._key = jax.random.key(int(self.np_random.integers(2**32)))
-        wanted = (options or {}).get("task") or self.task
+        wanted = (options or {}).get("task", self.task)
         self._wanted = None
-        if wanted:
+        if wanted is not None:
             code = encode_tasks([parse_task(wanted, self.world.skills)], self.world.skills)
             self.world.check_tasks(code)
             self._wanted = code[0]
@@ -147,8 +153,11 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
         return np.asarray(observe_many(self.world, self._episodes.state)), self._info(self._episodes)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
+        if self._episodes is None:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
         actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= len(ACTIONS):
+        whole = actions.shape == (self.num_envs,) and np.issubdtype(actions.dtype, np.integer)
+        if not whole or actions.min() < 0 or actions.max() >= len(ACTIONS):
             raise InputError(f"actions are {self.num_envs} whole numbers from 0 to {len(ACTIONS) - 1}")
         self._episodes, final, outcome, seen = _step_many(
             self.world,
@@ -179,8 +188,13 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
         return jax.random.fold_in(self._key, self._time)
 
     def _info(self, episodes: Episode) -> dict[str, Any]:
-        done = np.asarray(episodes.done)
-        return {"skills_done": {skill: done[:, i] for i, skill in enumerate(self.world.skills)}}
+        """How often each skill has been done, and how often the task asks for it, in each world."""
+        done, asked = np.asarray(episodes.done), np.asarray(episodes.asked)
+        counts = {
+            "skills_done": {skill: done[:, i] for i, skill in enumerate(self.world.skills)},
+            "skills_asked": {skill: asked[:, i] for i, skill in enumerate(self.world.skills)},
+        }
+        return counts | {f"_{name}": np.ones(self.num_envs, bool) for name in counts}
 
 
 _begin = jax.jit(begin, static_argnames="world")
@@ -216,14 +230,21 @@ def _step_many(
 ) -> tuple[Episode, Episode, Outcome, Array]:
     """Step all worlds; `over` are those whose last step ended an episode, so that this one begins the next."""
 
-    def same_step(key: Array, episode: Episode, action: Array, _: Array) -> tuple[Episode, Episode, Outcome]:
-        return advance_and_reset(world, episode, action, fresh=lambda: _fresh(world, skills, key, wanted))
+    moved, outcome = jax.vmap(partial(advance, world))(episodes, actions)
+    if mode is AutoresetMode.NEXT_STEP:  # where an episode ended before, this step's action is not done
+        outcome = jax.tree.map(lambda part: jnp.where(over, jnp.zeros_like(part), part), outcome)
+    else:
+        over = outcome.terminated | outcome.truncated
 
-    def next_step(key: Array, episode: Episode, action: Array, over: Array) -> tuple[Episode, Episode, Outcome]:
-        moved, outcome = advance(world, episode, action)
-        after = jax.tree.map(lambda new, old: jnp.where(over, new, old), _fresh(world, skills, key, wanted), moved)
-        return after, after, jax.tree.map(lambda part: jnp.where(over, jnp.zeros_like(part), part), outcome)
+    def begin_anew() -> Episode:
+        keys = jax.random.split(key, len(actions))
+        fresh = jax.vmap(lambda one: _fresh(world, skills, one, wanted))(keys)
+        return jax.vmap(lambda end, new, old: jax.tree.map(partial(jnp.where, end), new, old))(over, fresh, moved)
 
-    step = same_step if mode is AutoresetMode.SAME_STEP else next_step
-    after, final, outcome = jax.vmap(step)(jax.random.split(key, len(actions)), episodes, actions, over)
-    return after, final, outcome, jax.vmap(world.observe)(after.state)
+    after = jax.lax.cond(jnp.any(over), begin_anew, lambda: moved)
+    return after, moved, outcome, jax.vmap(world.observe)(after.state)
+
+
+def _spaces(world: Crafting) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
+    """What an agent observes, and what it can do."""
+    return gymnasium.spaces.Box(0, 255, world.observation_shape, np.uint8), gymnasium.spaces.Discrete(world.actions)

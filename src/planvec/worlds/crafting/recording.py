@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from planvec.errors import InputError
 from planvec.tasks import NO_SKILL
 from planvec.worlds.crafting.expert import choose, tick_off
 from planvec.worlds.crafting.rules import ACTIONS, State
@@ -104,57 +105,91 @@ def record(
     A pool of attempts runs in lockstep on the accelerator; whenever some have ended, the next ones take their places.
     What comes out depends on (seed, demonstration, attempt) alone, not on the size of the pool.
     """
-    count, lanes = len(tasks), _lanes(len(tasks))
-    tasks = _widen(tasks)
+    tasks, threshold = _widen(tasks), jnp.uint32(min(round(noise * 2**32), 2**32 - 1))
     limits = np.array([world.horizon(max(1, n)) for n in np.sum(tasks != NO_SKILL, axis=1)], np.int32)
-    threshold = jnp.uint32(min(round(noise * 2**32), 2**32 - 1))
-
-    item, tries = np.full(lanes, -1), np.zeros(lanes, np.int32)
-    ended, upcoming, finished = np.ones(lanes, bool), 0, 0
-    attempts = jax.vmap(partial(_begin, world, seed))(item, tries, np.full((lanes, tasks.shape[1]), NO_SKILL, np.int8))
-    buffer = np.zeros((lanes, -(-limits.max() // CHUNK) * CHUNK), np.uint8)
-    actions: list[np.ndarray] = [buffer[0, :0]] * count
-    first = jax.tree.map(lambda x: np.zeros((count, *x.shape[1:]), x.dtype), attempts.first)
-    extras, tried = np.zeros(count, np.int32), np.zeros((count, 4), np.int64)
-
-    while finished < count:
-        vacant = np.flatnonzero(ended & (item < 0))[: count - upcoming]
-        item[vacant], tries[vacant] = np.arange(upcoming, upcoming + len(vacant)), 0
-        upcoming += len(vacant)
-        fresh = ended & (item >= 0)
-        time = np.where(fresh, 0, np.asarray(attempts.time))
-
+    pool, kept = _Pool(_lanes(len(tasks)), int(limits.max())), _Kept(tasks)
+    nothing = np.full((len(pool.item), tasks.shape[1]), NO_SKILL, np.int8)
+    attempts = jax.vmap(partial(_begin, world, seed))(pool.item, pool.tries, nothing)
+    while kept.count < len(tasks):
+        fresh = pool.fill(len(tasks))
         attempts, moves = _chunk(
-            world, seed, attempts, fresh, item, tries, tasks[item], threshold, limits[item], keep_extras
+            *(world, seed, attempts, fresh, pool.item, pool.tries, tasks[pool.item], threshold),
+            *(limits[pool.item], keep_extras),
         )
-        columns = np.minimum(time[:, None] + np.arange(CHUNK), buffer.shape[1] - 1)
-        np.put_along_axis(buffer, columns, np.asarray(moves).T, axis=1)
+        seen = jax.tree.map(np.asarray, attempts._replace(key=None))
+        pool.note(np.asarray(moves), seen)
+        kept.take(pool, seen)
+        progress(kept.count)
+    return kept.recording()
 
-        status = np.where(item >= 0, np.asarray(attempts.status), FAILED)
-        ended = status != RUNNING
-        for kind in (DONE, EXTRAS, FAILED):
-            np.add.at(tried[:, kind], item[(status == kind) & (item >= 0)], 1)
-        tries += ended
-        if tries[item >= 0].max(initial=0) >= TRIES:
-            raise RuntimeError(f"the expert failed {TRIES} times at a task; it may be impossible in this world")
-        done = np.flatnonzero(status == DONE)
-        lengths, events = np.asarray(attempts.time), np.asarray(attempts.events)
-        for lane in done:
-            actions[item[lane]] = buffer[lane, : lengths[lane]].copy()
-        for kept, start in zip(first, attempts.first, strict=True):
-            kept[item[done]] = np.asarray(start)[done]
-        extras[item[done]] = events[done] - np.sum(tasks[item[done]] != NO_SKILL, axis=1)
-        item[done] = -1
-        finished += len(done)
-        progress(finished)
 
-    return Recording(
-        stored=dict(first._asdict()),
-        actions=np.concatenate(actions),
-        lengths=np.array([len(moves) for moves in actions], np.int32),
-        extras=extras,
-        attempts=tried[:, [DONE, EXTRAS, FAILED]],
-    )
+class _Pool:
+    """Which demonstration each lane is working on, and what it has done so far."""
+
+    def __init__(self, lanes: int, longest: int) -> None:
+        self.item = np.full(lanes, -1)  # -1: none
+        self.tries = np.zeros(lanes, np.int32)
+        self.time = np.zeros(lanes, np.int32)
+        self.ended = np.ones(lanes, bool)
+        self.actions = np.zeros((lanes, longest + CHUNK), np.uint8)
+        self.upcoming = 0
+
+    def fill(self, count: int) -> np.ndarray:
+        """Give the next demonstrations to idle lanes. Returns which lanes begin an attempt."""
+        idle = np.flatnonzero(self.item < 0)[: count - self.upcoming]
+        self.item[idle], self.tries[idle] = np.arange(self.upcoming, self.upcoming + len(idle)), 0
+        self.upcoming += len(idle)
+        fresh = self.ended & (self.item >= 0)
+        self.time[fresh] = 0
+        return fresh
+
+    def note(self, moves: np.ndarray, attempts: Attempt) -> None:
+        """Take down a chunk of actions [step, lane], and who is done with an attempt."""
+        np.put_along_axis(self.actions, self.time[:, None] + np.arange(CHUNK), moves.T, axis=1)
+        self.time = attempts.time.copy()
+        self.ended = attempts.status != RUNNING
+        self.tries += self.ended
+        if self.tries[self.item >= 0].max(initial=0) >= TRIES:
+            raise InputError(f"the expert failed {TRIES} times at one task; ask for less noise, or for fewer skills")
+
+
+class _Kept:
+    """The demonstrations that are there, and a tally of all attempts."""
+
+    def __init__(self, tasks: np.ndarray) -> None:
+        self.sizes = np.sum(tasks != NO_SKILL, axis=1)
+        self.actions: list[np.ndarray] = [np.empty(0, np.uint8)] * len(tasks)
+        self.first: State | None = None
+        self.extras = np.zeros(len(tasks), np.int32)
+        self.attempts = np.zeros((len(tasks), 4), np.int64)
+        self.count = 0
+
+    def take(self, pool: _Pool, attempts: Attempt) -> None:
+        """Keep what was done as it should be, and free its lanes."""
+        busy = pool.item >= 0
+        for status in (DONE, EXTRAS, FAILED):
+            np.add.at(self.attempts[:, status], pool.item[busy & (attempts.status == status)], 1)
+        lanes = np.flatnonzero(busy & (attempts.status == DONE))
+        items = pool.item[lanes]
+        for lane, item in zip(lanes, items, strict=True):
+            self.actions[item] = pool.actions[lane, : attempts.time[lane]].copy()
+        if self.first is None:
+            self.first = State(*(np.zeros((len(self.sizes), *part.shape[1:]), part.dtype) for part in attempts.first))
+        for kept, part in zip(self.first, attempts.first, strict=True):
+            kept[items] = part[lanes]
+        self.extras[items] = attempts.events[lanes] - self.sizes[items]
+        pool.item[lanes] = -1
+        self.count += len(lanes)
+
+    def recording(self) -> Recording:
+        lengths = np.array([len(actions) for actions in self.actions], np.int32)
+        return Recording(
+            stored=self.first._asdict(),
+            actions=np.concatenate(self.actions),
+            lengths=lengths,
+            extras=self.extras,
+            attempts=self.attempts[:, [DONE, EXTRAS, FAILED]],
+        )
 
 
 def replay(world: "Crafting", demos: Recording, most: int = 4096) -> State:

@@ -86,8 +86,11 @@ class Rules:
             raise InputError(
                 f"there is room for 32 kinds of thing (the expert keeps sets of them in a word); got {len(names)}"
             )
-        if max(max(thing.colour) for thing in self.things) > 127:
-            raise InputError("a thing's colour is at most 127 a channel: sprites in one cell add up")
+        for thing in self.things:
+            if not all(0 <= channel <= 127 for channel in thing.colour) or not 0 <= thing.pixel < 9:
+                raise InputError(f"{thing.name}: a colour is 0 to 127 a channel, as sprites add up, and a pixel 0 to 8")
+        if not any(thing.share for thing in self.things):
+            raise InputError("scenes are filled up with random things: at least one needs a share")
         for rule in self.rules:
             for name in filter(None, (rule.held, rule.cell, rule.becomes)):
                 if name not in names:

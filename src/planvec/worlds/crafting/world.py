@@ -96,6 +96,12 @@ class Crafting:
             return int(np.interp(skills, known, [HORIZONS[n] for n in known]))
         return -(-HORIZONS[known[-1]] * skills // known[-1])
 
+    def check_size(self, skills: int) -> None:
+        """Complain about a number of skills at which a random task may find no room on the board."""
+        most = CELLS - 1 - int(self._least.sum())
+        if skills > most:
+            raise InputError(f"a task of {skills} skills may not fit on the board; ask for {most} at most")
+
     def check_tasks(self, codes: np.ndarray) -> None:
         """Complain about an encoded task for which no scene has room."""
         needs = np.maximum(self._least, jax.vmap(self._needs)(jnp.asarray(codes))).sum(axis=1)
@@ -111,7 +117,8 @@ class Crafting:
         return jnp.where(jnp.arange(high) < low + words[0] % (high + 1 - low), skills, NO_SKILL)
 
     def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
-        keys = jax.random.split(_key(*seed), count)
+        self.check_size(high)
+        keys = jax.random.split(random_key(*seed), count)
         return decode_tasks(jax.vmap(partial(self.sample_task, low=low, high=high))(keys), self.skills)
 
     def record(
@@ -126,7 +133,7 @@ class Crafting:
         check_recording(noise, extras)
         codes = encode_tasks(tasks, self.skills)
         self.check_tasks(codes)
-        return recording.record(self, codes, _key(*seed), noise, extras == "keep", progress)
+        return recording.record(self, codes, random_key(*seed), noise, extras == "keep", progress)
 
     def replay(self, demos: Recording) -> State:
         """Every state of every demonstration, end to end. NumPy, [all steps]"""
@@ -142,7 +149,7 @@ class Crafting:
         """A random scene for each task. [task]"""
         codes = encode_tasks(tasks, self.skills)
         self.check_tasks(codes)
-        return reset_many(self, jax.random.split(_key(*seed), len(tasks)), codes)
+        return reset_many(self, jax.random.split(random_key(*seed), len(tasks)), codes)
 
     def demonstrate(
         self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
@@ -248,8 +255,10 @@ def observe_many(world: Crafting, states: State) -> Array:
     return jax.vmap(world.observe)(states)
 
 
-def _key(*numbers: int) -> Array:
-    """A random key that depends on all the numbers."""
+def random_key(*numbers: int) -> Array:
+    """A random key that depends on all the numbers, the first of which is a seed."""
+    if not 0 <= numbers[0] < 2**32:
+        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {numbers[0]}")
     key = jax.random.key(numbers[0])
     for number in numbers[1:]:
         key = jax.random.fold_in(key, number)

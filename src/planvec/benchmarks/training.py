@@ -1,0 +1,157 @@
+"""How fast cpv-full trains: ours, the same in PyTorch where it is installed, and what the machine could do."""
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from planvec import training
+from planvec.agents.agent import Difference
+from planvec.agents.encoders import ImageEncoder, convolved
+from planvec.benchmarks.measure import Row, rate
+from planvec.demos import PairSet
+from planvec.evaluation import CONDITIONS, evaluate, random_trial
+from planvec.loading import load
+from planvec.losses import SEGMENTS
+from planvec.training import Config
+from planvec.worlds import make
+from planvec.worlds.crafting.world import Crafting
+
+AGENT = "cpv-full"
+READY = 4  # batches that lie ready for PyTorch, used in turn
+
+
+def run(
+    batches: tuple[int, ...] | None = None,
+    pairs: int | None = None,
+    episodes: int = 100,
+    warn: Callable[[str], None] = lambda message: None,
+) -> Iterator[Row]:
+    """Measure everything, a row at a time. `warn` is told what could not be compared with, and why."""
+    on_cpu = jax.default_backend() == "cpu"
+    batches = batches or ((256,) if on_cpu else (256, 1024, 4096, 8192))
+    together = (1,) if on_cpu else (1, 3, 6)
+    world = make("crafting")
+    data = _collect(world, pairs or (2_000 if on_cpu else 40_000))
+    trained = []
+    for batch in batches:
+        ours = [_ours(data, batch, seeds) for seeds in together if seeds == 1 or batch == 1024]
+        theirs = list(_torch(data, batch, warn))
+        yield from ours + theirs
+        yield from (Row(f"planvec / {row.what}", "×", batch, ours[0].rate / row.rate) for row in theirs)
+        trained += ours
+    yield from _against_peak(trained)
+    yield _evaluation(world, episodes)
+
+
+def _collect(world: Crafting, pairs: int) -> PairSet:
+    """The paper's training pairs, on the device."""
+    tasks = [task for task in world.sample_tasks((0,), pairs, 2, 4) for _ in range(2)]
+    demos = world.record(tasks, (1,), noise=0.1)
+    return PairSet.of(world, world.replay(demos), demos.actions, demos.lengths)
+
+
+def _updates(batch: int) -> int:
+    """How many to time at once: about a second's worth."""
+    samples = 2048 if jax.default_backend() == "cpu" else 2**19
+    return max(1, samples // batch)
+
+
+def _ours(pairs: PairSet, batch: int, seeds: int) -> Row:
+    """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, AdamW."""
+    configs = [Config(agent=AGENT, batch=batch, seed=seed) for seed in range(seeds)]
+    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(training.start, configs))
+    chunk, _ = training._programs(configs[0])
+    updates = _updates(batch)
+    count = updates * batch * seeds
+    per_second = rate(chunk, states, pairs, jnp.arange(seeds, dtype=jnp.uint32), updates, count=count)
+    what = f"planvec {AGENT}, {_precision()}"
+    return Row(what if seeds == 1 else f"{what}, {seeds} seeds together", "samples/s", batch, per_second)
+
+
+def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[Row]:
+    """The same model, losses, optimiser and batch in PyTorch, as written and compiled; ready images on its device."""
+    try:
+        name = f"torch {version('torch')}"
+        from planvec.benchmarks import torch_model
+    except (PackageNotFoundError, ImportError) as error:
+        warn(f"not compared with torch: {error}; pip install torch")
+        return
+    device = "cpu" if jax.default_backend() == "cpu" else "cuda"
+    config, updates = Config(agent=AGENT, batch=batch), _updates(batch)
+    sample = eqx.filter_jit(PairSet.sample)
+    ready = [sample(pairs, jax.random.key(i), batch) for i in range(READY)]
+    for mode in (None, torch_model.MODES[device]):
+        what = f"{name} {AGENT}, {_precision()}, {f'compiled ({mode})' if mode else 'eager'}"
+        try:
+            program = torch_model.trainer(training.start(config).agent, ready, device, mode, config)
+            yield Row(what, "samples/s", batch, rate(program, updates, count=updates * batch))
+        except Exception as error:  # no C++ compiler, no GPU for it, …: ours is still to be measured
+            warn(f"not compared with {what}, batch {batch}: {type(error).__name__}: {error}")
+
+
+def _precision() -> str:
+    return jnp.dtype(training.precision(Config())).name
+
+
+def _against_peak(trained: list[Row]) -> Iterator[Row]:
+    """How much of what the device can do in matrix products becomes training."""
+    agent, world = training.start(Config(agent=AGENT)).agent, make("crafting")
+    per_sample, peak = flops(agent, world.observation_shape), matrix_peak()
+    yield Row(f"{AGENT}: work in a sample, forward and backward", "MFLOP", 1, per_sample / 1e6)
+    yield Row("largest matrix product", "TFLOP/s", 1, peak / 1e12)
+    for row in trained:
+        yield Row(row.what, "TFLOP/s", row.batch, row.rate * per_sample / 1e12)
+        yield Row(row.what, "% of that peak", row.batch, 100 * row.rate * per_sample / peak)
+
+
+def flops(agent: Difference, shape: tuple[int, int, int]) -> int:
+    """What training on one sample takes, by the shapes of the layers.
+
+    2 for each multiplication and addition; the encoder once for each segment, the policy once; and the backward pass
+    twice the forward one, as it has two products (gradients of inputs and of weights) for each of that.
+    """
+    policy = _network_products(agent.policy.network, shape) + sum(layer.weight.size for layer in agent.policy.layers)
+    forward = 2 * (len(SEGMENTS) * _network_products(agent.encoder, shape) + policy)
+    return 3 * forward
+
+
+def _network_products(network: ImageEncoder, shape: tuple[int, int, int]) -> int:
+    """Multiplications in a forward pass of one image."""
+    height, width, _ = shape
+    products = network.linear.weight.size
+    for conv in network.convs:
+        height, width = (convolved(side, len(conv.weight), conv.stride, conv.padding) for side in (height, width))
+        products += height * width * conv.weight.size
+    return products
+
+
+def matrix_peak(size: int | None = None, chain: int = 4) -> float:
+    """FLOP/s in products of large square matrices, in the dtype that training computes in."""
+    size = size or (2048 if jax.default_backend() == "cpu" else 16_384)
+    matrix = jax.random.normal(jax.random.key(0), (size, size)) / size**0.5  # keeps its products near 1
+    matrix = matrix.astype(training.precision(Config()))
+
+    @jax.jit
+    def multiply(x: Array) -> Array:
+        product = x
+        for _ in range(chain):
+            product = product @ x
+        return product
+
+    return rate(multiply, matrix, count=chain * 2 * size**3)
+
+
+def _evaluation(world: Crafting, episodes: int) -> Row:
+    """Seconds for the six conditions with the shipped agent, references by the expert included, after compilation."""
+    agent = load("crafting")
+    for seed in (0, 1):  # the first compiles, the second has other tasks in the same shapes
+        began = time.perf_counter()
+        for condition in CONDITIONS:
+            evaluate([agent], world, random_trial(world, condition, episodes, seed, "discard"), seed)
+    seconds = time.perf_counter() - began
+    return Row(f"evaluation, {len(CONDITIONS)} conditions", "s", episodes, seconds)

@@ -1,0 +1,84 @@
+"""What commands show while they work and when they are done: bars and tables."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from planvec.agents import Agent
+from planvec.evaluation import CONDITIONS, Score, Trial, evaluate, parse_condition, random_trial
+from planvec.reproduce import PAPER
+from planvec.worlds.world import World
+
+out, log = Console(), Console(stderr=True)
+
+
+@contextmanager
+def progress(what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
+    """A bar with the remaining time, on stderr, from the first word of progress on. Yields the function to tell it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
+    bar = Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=log)
+    task = bar.add_task(what, total=total)
+
+    def update(done: int, **changes: str) -> None:
+        bar.start()
+        bar.update(task, completed=done, **changes)
+
+    try:
+        yield update
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+def say(text: str) -> None:
+    """A line for people, as it is: never wrapped, no markup in it."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def complain(text: object) -> None:
+    """A line on stderr."""
+    log.print(f"planvec: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def score_all(
+    agent: Agent,
+    world: World,
+    trials: dict[str, Callable[[], Trial]],
+    seed: int = 0,
+    greedy: bool = False,
+    control: bool = False,
+) -> dict[str, Score]:
+    """Score an agent in one trial after another, with a bar."""
+    scores = {}
+    with progress("scoring", len(trials), "conditions") as update:
+        for number, (name, trial) in enumerate(trials.items()):
+            update(number, description=f"scoring {name}")
+            [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control)
+        update(len(trials))
+    return scores
+
+
+def random_trials(
+    world: World, conditions: Iterable[str], episodes: int, seed: int = 0, extras: str = "discard"
+) -> dict[str, Callable[[], Trial]]:
+    """A trial for each condition, made when it is its turn."""
+    conditions = [condition.strip() for condition in conditions]
+    list(map(parse_condition, conditions))
+    return {name: partial(random_trial, world, name, episodes, seed, extras) for name in conditions}
+
+
+def scores_table(agent: str, scores: dict[str, Any]) -> Table:
+    """Scores beside the paper's."""
+    table = Table(title=f"{agent}: % of episodes")
+    for title in ("condition", "success", "± (95%)", "exact", "stops", "paper's success"):
+        table.add_column(title, justify="right")
+    for name, score in scores.items():
+        paper = dict(zip(CONDITIONS, PAPER.get(agent, ()), strict=False)).get(name)
+        figures = (f"{100 * value:.1f}" for value in (score.success, score.ci95, score.exact, score.stops))
+        table.add_row(name, *figures, f"{paper[0]} ± {paper[1]}" if paper else "")
+    return table
