@@ -35,6 +35,8 @@ class World(Protocol):
     """An environment with its skills, its expert and its success test."""
 
     name: str
+    observation_shape: tuple[int, ...]
+    actions: int
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -63,7 +65,15 @@ class World(Protocol):
     def decode(self, step: PyTree) -> PyTree:
         """What an agent observes at a stored step: pure and jittable."""
 
-    def demonstrate(self, task: Task | Iterable[str], seed: int) -> Demonstration:
+    def ends(self, recording: Recording) -> tuple[PyTree, PyTree, np.ndarray]:
+        """First and last observation of each demonstration, and how often each skill was done. int32 [demo, skill]"""
+
+    def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> PyTree:
+        """Where an episode of each task begins. [task]"""
+
+    def demonstrate(
+        self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
+    ) -> Demonstration:
         """One demonstration, for people."""
 
     def events(self, steps: PyTree, actions: np.ndarray) -> list[str | None]:
