@@ -147,6 +147,8 @@ class Train:
     """The run's folder: config, metrics, weights."""
     data: Path | None = None
     """A folder made by `planvec collect`; without it, the paper's 40,000 pairs are collected into the run's folder."""
+    episodes: int = 100
+    """Episodes for each condition when the trained agent is scored; 0 leaves it out."""
     deterministic: bool = False
     """On a GPU: the same weights bit for bit every time, at some cost in speed. A CPU always gives the same."""
 
@@ -181,9 +183,10 @@ class Train:
                 return [{f"success_{name}": s[i].success for name, s in scores.items()} for i in range(len(agents))]
 
             [agent] = training.train([config], [self.out], pairs, describe(data), watch, score)
-        scores = score_all(agent, world, random_trials(world, CONDITIONS, episodes=100))
-        save_json(self.out / "scores.json", {name: value.as_dict() for name, value in scores.items()})
-        out.print(scores_table(config.agent, scores))
+        if self.episodes:
+            scores = score_all(agent, world, random_trials(world, CONDITIONS, self.episodes))
+            save_json(self.out / "scores.json", {name: value.as_dict() for name, value in scores.items()})
+            out.print(scores_table(config.agent, scores))
         say(f"the trained agent is in {self.out}; score it again: planvec evaluate {self.out}/")
 
 
