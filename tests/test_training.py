@@ -13,7 +13,7 @@ import pytest
 from planvec import training
 from planvec.demos import PairSet
 from planvec.errors import InputError
-from planvec.training import METRICS, STATE, WEIGHTS, Config, Diverged, train
+from planvec.training import METRICS, PREVIOUS, STATE, WEIGHTS, Config, Diverged, train
 from planvec.worlds import make
 
 WORLD = make("crafting")
@@ -120,6 +120,19 @@ def test_seeds_train_together_as_they_do_alone(pairs, tmp_path):
         for one, other in zip(together, alone, strict=True):
             assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
     assert lines(tmp_path / "together0")[-1]["loss"] != lines(tmp_path / "together1")[-1]["loss"]
+
+
+def test_a_kill_between_two_saves_loses_at_most_an_interval(pairs, tmp_path):
+    configs = [replace(CONFIG, seed=seed) for seed in (0, 1)]
+    folders, whole = ([tmp_path / f"{name}{i}" for i in range(2)] for name in ("cut", "whole"))
+    with pytest.raises(Stop):
+        train(configs, folders, pairs, DATA, stop_at(10))
+    (folders[1] / PREVIOUS).replace(folders[1] / STATE)  # as if killed after the first folder was saved
+    steps = []
+    train(configs, folders, pairs, DATA, lambda step, _: steps.append(step))
+    train(configs, whole, pairs, DATA)
+    assert steps == [10, 15, 20]
+    assert [weights(folder) for folder in folders] == [weights(folder) for folder in whole]
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(pairs, tmp_path):

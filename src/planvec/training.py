@@ -6,6 +6,7 @@ about an update follows from (seed, step): how the steps are cut into chunks, or
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,6 @@ from typing import Any, Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jax import Array
 from tensorboardX import SummaryWriter
@@ -30,7 +30,8 @@ from planvec.errors import InputError
 from planvec.provenance import provenance
 from planvec.worlds import make
 
-CONFIG, WEIGHTS, STATE, METRICS = "config.json", "weights.safetensors", "state.safetensors", "metrics.jsonl"
+CONFIG, WEIGHTS, METRICS = "config.json", "weights.safetensors", "metrics.jsonl"
+STATE, PREVIOUS = "state.safetensors", "state.previous.safetensors"
 VALIDATION = 4096  # samples on which the validation figures are measured
 SCORED = 10  # intervals between two looks at how an agent does in its world
 
@@ -126,26 +127,34 @@ def train(
             updates = min(config.interval, config.updates - step)
             began = time.perf_counter()
             states, metrics = chunk(states, training, seeds, updates)
-            metrics = jax.tree.map(
-                np.asarray, metrics | {f"valid_{k}": v for k, v in validate(states.agent, validation).items()}
-            )
+            metrics |= {f"valid_{name}": value for name, value in validate(states.agent, validation).items()}
+            rows = [{name: float(value) for name, value in row.items()} for row in _unstack(jax.device_get(metrics))]
             rate = updates * config.batch * len(configs) / (time.perf_counter() - began)
-            rows = [{name: float(values[i]) for name, values in metrics.items()} for i in range(len(configs))]
-            for row, folder in zip(rows, folders, strict=True):
-                if not all(map(math.isfinite, row.values())):
-                    raise Diverged(f"a loss is not a number after step {step}; {folder} keeps the weights from before")
-            parts = [jax.tree.map(lambda leaf, i=i: leaf[i], states) for i in range(len(configs))]
+            _check_finite(rows, folders, step)
+            each = _unstack(states)
             if score and (step // config.interval) % SCORED == SCORED - 1:
-                for row, scores in zip(rows, score([part.agent for part in parts]), strict=True):
+                for row, scores in zip(rows, score([state.agent for state in each]), strict=True):
                     row |= scores
-            for log, folder, row, part in zip(logs, folders, rows, parts, strict=True):
-                _save(folder, part)
+            for log, folder, row, state in zip(logs, folders, rows, each, strict=True):
+                _save(folder, state)
                 log.write(step + updates, row | {"samples_per_second": rate})
             watch(step + updates, rows)
     finally:
         for log in logs:
             log.close()
-    return [jax.tree.map(lambda leaf, i=i: leaf[i], states.agent) for i in range(len(configs))]
+    return _unstack(states.agent)
+
+
+def _unstack(tree: Any) -> list[Any]:
+    """The trees of which this one is the stack."""
+    count = len(jax.tree.leaves(tree)[0])
+    return [jax.tree.map(lambda leaf, i=i: leaf[i], tree) for i in range(count)]
+
+
+def _check_finite(rows: list[dict[str, float]], folders: Sequence[Path], step: int) -> None:
+    for row, folder in zip(rows, folders, strict=True):
+        if not all(map(math.isfinite, row.values())):
+            raise Diverged(f"a loss is not a number after step {step}; {folder} keeps the weights from before")
 
 
 @cache
@@ -205,21 +214,31 @@ def _key(seed: Array, purpose: int, step: int | Array) -> Array:
 
 
 def _save(folder: Path, state: State) -> None:
-    """The agent for those who want to use it, and all that is needed to go on."""
-    save_tree(folder / WEIGHTS, state.agent)
+    """The agent for those who want to use it, and all that is needed to go on: now, and one interval ago.
+
+    Agents that train together go on from a step that all have saved, wherever between two saves a kill came.
+    """
+    if (folder / STATE).exists():
+        os.replace(folder / STATE, folder / PREVIOUS)
     save_tree(folder / STATE, state)
+    save_tree(folder / WEIGHTS, state.agent)
 
 
 def _resume(configs: Sequence[Config], folders: Sequence[Path], data: dict[str, Any]) -> State:
-    """The states to go on from: as saved, where all folders have been saved at the same step; else fresh ones."""
-    fresh = [start(config) for config in configs]
+    """The states to go on from: the latest step that all folders have saved, or fresh ones."""
     for config, folder in zip(configs, folders, strict=True):
         _open_run(config, folder, data)
-    if all((folder / STATE).exists() for folder in folders):
-        saved = [load_tree(folder / STATE, like) for folder, like in zip(folders, fresh, strict=True)]
-        if len({int(state.step) for state in saved}) == 1:
-            fresh = saved
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *fresh)
+    states = [start(config) for config in configs]
+    saved = [_saved(folder, like) for folder, like in zip(folders, states, strict=True)]
+    if common := set.intersection(*map(set, saved)):
+        states = [by_step[max(common)] for by_step in saved]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+
+
+def _saved(folder: Path, like: State) -> dict[int, State]:
+    """The states in a folder, by step."""
+    states = [load_tree(folder / name, like) for name in (STATE, PREVIOUS) if (folder / name).exists()]
+    return {int(state.step): state for state in states}
 
 
 def _open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
