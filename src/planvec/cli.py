@@ -341,7 +341,7 @@ class Bench:
         if self.what == "crafting":
             notes = [f"not compared with {package}: {reason}" for package, reason in others.missing().items()]
         for note in notes:
-            out.print(note, highlight=False)
+            out.print(note, highlight=False, markup=False)
         if self.json:
             files.write(
                 self.json,

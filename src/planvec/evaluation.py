@@ -94,7 +94,8 @@ def evaluate(
     shown = jax.tree.map(lambda leaf: np.roll(leaf, 1, axis=0), trial.shown) if control else trial.shown
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
     plans = _plans(stacked, shown)
-    results = _judge(stacked, world, plans, trial.scenes, trial.wanted, jax.random.key(seed), trial.horizon, greedy)
+    horizon = jnp.int32(trial.horizon)  # traced, so that one program serves all conditions
+    results = _judge(stacked, world, plans, trial.scenes, trial.wanted, jax.random.key(seed), horizon, greedy)
     shares = [np.asarray(part).mean(axis=1) for part in results]
     return [Score(*map(float, cell), len(trial.wanted), trial.horizon) for cell in zip(*shares, strict=True)]
 
@@ -112,7 +113,7 @@ def _judge(
     """Whether each agent in each episode succeeds, exactly, and stops. bool [agent, episode] each"""
 
     def judge(agent: Agent, plans: Any) -> tuple[Array, Array, Array]:
-        return _rollout(agent, world, plans, scenes, wanted, key, jnp.asarray(horizon), greedy)
+        return _rollout(agent, world, plans, scenes, wanted, key, horizon, greedy)
 
     return jax.vmap(judge)(agents, plans)
 

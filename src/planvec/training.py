@@ -120,7 +120,7 @@ def train(
     config, seeds = configs[0], jnp.array([one.seed for one in configs], jnp.uint32)
     training, validation = pairs.split()
     states = _resume(configs, folders, data)
-    chunk, validate = _programs(replace(config, seed=0, interval=1))
+    chunk, validate = programs(replace(config, seed=0, interval=1))
     logs = [Log(folder, int(states.step[0])) for folder in folders]
     try:
         while (step := int(states.step[0])) < config.updates:
@@ -158,7 +158,7 @@ def _check_finite(rows: list[dict[str, float]], folders: Sequence[Path], step: i
 
 
 @cache
-def _programs(config: Config) -> tuple[Callable, Callable]:
+def programs(config: Config) -> tuple[Callable, Callable]:
     """The two jitted functions of a training: so many updates, and a look at the validation pairs."""
     optimizer, dtype, weights = make_optimizer(config), precision(config), config.weights
 

@@ -65,7 +65,7 @@ def _ours(pairs: PairSet, batch: int, seeds: int) -> Row:
     """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, AdamW."""
     configs = [Config(agent=AGENT, batch=batch, seed=seed) for seed in range(seeds)]
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(training.start, configs))
-    chunk, _ = training._programs(configs[0])
+    chunk, _ = training.programs(configs[0])
     updates = _updates(batch)
     count = updates * batch * seeds
     per_second = rate(chunk, states, pairs, jnp.arange(seeds, dtype=jnp.uint32), updates, count=count)
