@@ -122,9 +122,7 @@ CONVOLUTIONS = (  # 33×30 → 11×10 → 6×5 → 3×3 → 3×3 (appendix A)
 )
 
 
-GREY = (
-    32  # pixels are divided by this: by 255, the world's dim, sparse sprites are too faint to be learned from quickly
-)
+GREY = 32  # pixels are divided by this; the sprites of the crafting world are dim and sparse
 
 
 class ImageEncoder(Encoder):
