@@ -146,7 +146,7 @@ class Train:
     out: Path | None = None
     """The run's folder: config, metrics, weights."""
     data: Path | None = None
-    """A folder made by `planvec collect`; without it, the paper's 40,000 pairs are collected into the run's folder."""
+    """A folder made by `planvec collect`; without it, the paper's 40,000 pairs are collected into OUT-data."""
     episodes: int = 100
     """Episodes for each condition when the trained agent is scored; 0 leaves it out."""
     deterministic: bool = False
@@ -163,10 +163,10 @@ class Train:
         from planvec.worlds import make
 
         config, data = self.config, self.data or self.out.with_name(self.out.name + "-data")
-        if not self.data and not (data / datasets.HEADER).exists():
+        if not self.data:
             recipe = datasets.Recipe(config.world, 40_000, (2, 4), 0.1, "discard", 0)
             with progress(f"collecting {config.world}", recipe.pairs, "pairs") as update:
-                datasets.collect(recipe, data, update)
+                datasets.ensure(recipe, data, update)
         pairs, world, scored = datasets.load(data), make(config.world), {}
         with progress(f"training {config.agent}", config.updates * config.batch, "samples") as update:
 
@@ -321,8 +321,8 @@ class Bench:
     """Also write the table to this file."""
 
     def run(self) -> None:
-        from planvec import files
         from planvec.benchmarks import crafting, others, training
+        from planvec.checkpoints import save_json
         from planvec.provenance import provenance
 
         rows, notes = [], []
@@ -343,10 +343,7 @@ class Bench:
         for note in notes:
             out.print(note, highlight=False, markup=False)
         if self.json:
-            files.write(
-                self.json,
-                json.dumps(provenance() | {"rows": [row._asdict() for row in rows]}, indent=1) + "\n",
-            )
+            save_json(self.json, provenance() | {"rows": [row._asdict() for row in rows]})
 
 
 @dataclass

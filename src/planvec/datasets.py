@@ -96,6 +96,12 @@ def collect(
     return header
 
 
+def ensure(recipe: Recipe, folder: Path, progress: Callable[[int], None] = lambda pairs: None) -> None:
+    """Collect a folder, or go on collecting it, unless it is complete."""
+    if not (folder / HEADER).exists() or not _parse_header(folder)["complete"]:
+        collect(recipe, folder, progress)
+
+
 def load(folder: Path, world: World | None = None) -> PairSet:
     """All pairs of a folder, checked, on the accelerator."""
     header = read_header(folder, world)

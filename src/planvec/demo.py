@@ -1,15 +1,14 @@
 """What `planvec demo` shows: a plan made by adding two demonstrations, and the agent that follows it."""
 
-import io
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from planvec import files
 from planvec.agents import Agent
 from planvec.evaluation import CONDITIONS, Score
 from planvec.filming import film_together
+from planvec.pictures import save_figure
 from planvec.reproduce import PAPER
 from planvec.rollouts import rollout
 from planvec.worlds.world import World
@@ -44,6 +43,4 @@ def draw_scores(agent: str, scores: dict[str, Score], path: Path) -> None:
     axes.set(xticks=place, xticklabels=list(scores), ylim=(0, 100), ylabel="success, %", title=f"{agent}, by condition")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=120)
-    files.write(path, picture.getvalue())
+    save_figure(path, figure)

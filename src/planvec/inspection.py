@@ -37,12 +37,12 @@ def show(folder: Path, console: Console) -> None:
         soft_wrap=True,
     )
     console.print(rates_table(header))
-    sheet = Path(folder) / SHEET
+    sheet, image = Path(folder) / SHEET, contact_sheet(folder, header)
     try:
-        pictures.save_png(sheet, contact_sheet(folder, header))
+        pictures.save_png(sheet, image)
     except OSError:  # somebody else's folder
         sheet = Path(SHEET)
-        pictures.save_png(sheet, contact_sheet(folder, header))
+        pictures.save_png(sheet, image)
     console.print(f"contact sheet: {sheet}", markup=False, highlight=False, soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
 from planvec import files
@@ -41,6 +42,13 @@ def save_gif(path: Path | str, frames: Sequence[np.ndarray], fps: float = 8, hol
     ends = np.append(np.arange(1, len(frames)), len(frames) - 1 + hold_last * fps) / fps
     durations = 10 * np.diff(np.rint(100 * ends), prepend=0)  # a GIF counts in hundredths of a second
     _save(path, first, "GIF", append_images=others, save_all=True, duration=durations.tolist(), loop=0)
+
+
+def save_figure(path: Path | str, figure: Figure) -> None:
+    """Write a chart."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    files.write(path, picture.getvalue())
 
 
 def caption(frame: np.ndarray, lines: Sequence[str], width: int = 200) -> np.ndarray:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from planvec import datasets, files
 from planvec.agents import AGENTS, Agent
@@ -15,6 +16,7 @@ from planvec.checkpoints import load_json, save_json
 from planvec.errors import InputError
 from planvec.evaluation import CONDITIONS, evaluate, random_trial
 from planvec.loading import load
+from planvec.pictures import save_figure
 from planvec.provenance import provenance
 from planvec.training import CONFIG, METRICS, Config, train
 from planvec.worlds import make
@@ -112,6 +114,7 @@ def reproduce(
         if not wanted:
             continue
         agents = _trained(entry, folder, pairs, results, say, lambda step, entry=entry: watch(entry, step))
+        save_json(path, results)
         world = make(entry.config.world)
         for condition in wanted:
             trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
@@ -146,9 +149,8 @@ def _trained(
     if not all(_finished(run, config) for run, config in zip(runs, configs, strict=True)):
         data = folder / entry.data
         recipe = datasets.Recipe(entry.config.world, pairs, entry.skills, 0.1, entry.extras, 0)
-        if not (data / datasets.HEADER).exists() or not load_json(data / datasets.HEADER)["complete"]:
-            say(f"collecting {pairs} pairs of {entry.skills[0]}-{entry.skills[1]} skills, extras: {entry.extras}")
-            datasets.collect(recipe, data)
+        say(f"{pairs} pairs of {entry.skills[0]}-{entry.skills[1]} skills, extras: {entry.extras}")
+        datasets.ensure(recipe, data)
         loaded = _load_pairs(data)
         say(f"training {entry.folder}, {entry.seeds} seeds together, {entry.config.updates} updates")
         began = time.perf_counter()
@@ -236,10 +238,6 @@ def markdown(results: dict[str, Any]) -> str:
 
 def chart(results: dict[str, Any], path: Path) -> None:
     """Bars of ours and the paper's, a panel a condition."""
-    import io
-
-    from matplotlib.figure import Figure
-
     used = [c for c in CONDITIONS if any(row["condition"] == c for row in results["rows"])]
     shown = labels(results)
     figure = Figure(figsize=(2.4 * len(used) + 1.6, 0.34 * len(shown) + 1.4), layout="constrained")
@@ -256,6 +254,4 @@ def chart(results: dict[str, Any], path: Path) -> None:
     np.atleast_1d(figure.axes)[0].invert_yaxis()
     figure.axes[-1].legend(loc="lower right", frameon=False, fontsize=8)
     figure.supxlabel("success, %")
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=120)
-    files.write(path, picture.getvalue())
+    save_figure(path, figure)
