@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -31,6 +32,8 @@ def test_a_small_table(tmp_path):
     table = (tmp_path / "table.md").read_text()
     assert "| naive | 2 |" in table and "control" in table and (tmp_path / "chart.png").exists()
 
+    with pytest.raises(InputError, match="samples=32"):  # not the figures of another training under the same name
+        small(reproduce.entries(replace(CONFIG, samples=64), ["naive"], seeds=2, extra_rows=False), tmp_path)
     again, lines = small(rows, tmp_path)
     assert again == results and not lines  # nothing is done twice
     more, lines = small(

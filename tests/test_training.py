@@ -179,7 +179,7 @@ def test_configs_that_make_no_sense(changes):
 
 
 def test_the_step_size_rises_and_falls():
-    config = replace(CONFIG, samples=100 * 8, warmup=5, weight_decay=0.0)
+    config = replace(CONFIG, samples=100 * 8, warmup=5, weight_decay=0.0, optimizer="adam")
     optimizer = training.make_optimizer(config)
     params = {"w": jnp.ones(3)}
     state, moved = optimizer.init(params), []
@@ -189,6 +189,19 @@ def test_the_step_size_rises_and_falls():
     assert moved[0] == 0 and moved[5] == pytest.approx(config.learning_rate, rel=1e-3)
     assert moved[-1] == pytest.approx(0, abs=1e-8)
     assert np.all(np.diff(moved[:6]) > 0) and np.all(np.diff(moved[5:]) < 1e-9)
+
+
+def test_muon_takes_the_matrices_and_adam_the_rest():
+    config = replace(CONFIG, samples=100 * 8, warmup=0, weight_decay=0.0)
+    agent, optimizer = training.start(config).agent, training.make_optimizer(config)
+    gradients = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), agent)
+    changes, _ = optimizer.update(gradients, optimizer.init(agent), agent)
+    for weight in (changes.encoder.convs[1].weight, changes.policy.layers[0].weight):
+        matrix = np.asarray(weight).reshape(-1, weight.shape[-1]) / config.learning_rate / 0.2
+        singular = np.linalg.svd(matrix, compute_uv=False) / max(matrix.shape) ** 0.5
+        assert 0.5 < singular.min() and singular.max() < 1.5  # near an orthogonal matrix, as far as five rounds go
+    for leaf in (changes.policy.layers[-1].weight, changes.encoder.convs[0].bias):
+        assert np.ptp(np.abs(leaf)) < 1e-6 < np.abs(leaf).min()  # Adam's first step is as long for every weight
 
 
 def test_ctr_weighs_imitation():

@@ -83,7 +83,7 @@ def entries(config: Config, agents: Sequence[str], seeds: int, extra_rows: bool)
 def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
     """Each entry once for every value, as in "embedding=64,128" or "ctr=1,0.1"."""
     name, _, values = text.partition("=")
-    kinds = {"embedding": int, "batch": int, "warmup": int, "schedule": str, "precision": str}
+    kinds = {"embedding": int, "batch": int, "warmup": int, "schedule": str, "precision": str, "optimizer": str}
     if name not in Config.__dataclass_fields__ or name in ("world", "agent", "seed") or not values:
         raise InputError(f"'{text}' is no sweep; write for example embedding=64,128 or ctr=1,0.1")
     try:
@@ -110,6 +110,7 @@ def reproduce(
     path = folder / "results.json"
     results = load_json(path) if path.exists() else {"rows": [], "trainings": {}, "sampled": True, "pairs": pairs}
     for entry in rows:
+        _check_same(results, entry, folder)
         wanted = [c for c in conditions if not _has(results, entry, c, episodes)]
         if not wanted:
             continue
@@ -127,6 +128,19 @@ def reproduce(
         save_json(path, results)
     write(results, folder)
     return results
+
+
+def _check_same(results: dict[str, Any], entry: Entry, folder: Path) -> None:
+    """Complain where the folder's figures come from a training with other settings."""
+    for seed in range(entry.seeds):
+        known = results["trainings"].get(f"{entry.folder}-{seed}", {"config": {}})["config"]
+        asked = json.loads(json.dumps(asdict(replace(entry.config, seed=seed))))
+        for name in known.keys() - {"interval"}:
+            if known[name] != asked.get(name):
+                raise InputError(
+                    f"{folder} holds {entry.label} trained with {name}={known[name]}, not {asked.get(name)}: "
+                    "ask for the same, or choose another --out"
+                )
 
 
 def _has(results: dict[str, Any], entry: Entry, condition: str, episodes: int) -> bool:

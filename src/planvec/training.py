@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
+from optax.contrib import MuonDimensionNumbers
 from tensorboardX import SummaryWriter
 from tyro.conf import Positional
 
@@ -33,6 +34,7 @@ from planvec.worlds import make
 CONFIG, WEIGHTS, METRICS = "config.json", "weights.safetensors", "metrics.jsonl"
 STATE, PREVIOUS = "state.safetensors", "state.previous.safetensors"
 VALIDATION = 4096  # samples on which the validation figures are measured
+NARROWEST = 8  # outputs of a layer whose weights Muon takes; a head that chooses between fewer actions is Adam's
 SCORED = 10  # intervals between two looks at how an agent does in its world
 
 
@@ -52,14 +54,16 @@ class Config:
     """How many samples to train on, in all."""
     batch: int = 1024
     """Samples in an update."""
+    optimizer: Literal["muon", "adam"] = "muon"
+    """Muon for the weight matrices (Adam for the rest), or Adam for all as in the paper."""
     learning_rate: float = 3e-3
-    """Adam's largest step size."""
+    """The largest step size."""
     warmup: int = 4000
     """Updates over which the step size rises from zero; at most a tenth of all."""
     schedule: Literal["cosine", "constant"] = "cosine"
     """Whether the step size then falls to zero along half a cosine, or stays."""
     weight_decay: float = 0.1
-    """Decoupled weight decay (AdamW); 0 is plain Adam."""
+    """Decoupled weight decay; 0 is none, as in the paper."""
     ctr: float | None = None
     """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
@@ -193,7 +197,25 @@ def make_optimizer(config: Config) -> optax.GradientTransformation:
     falls = optax.cosine_decay_schedule(config.learning_rate, config.updates - warmup)
     after = falls if config.schedule == "cosine" else optax.constant_schedule(config.learning_rate)
     rate = optax.join_schedules([optax.linear_schedule(0.0, config.learning_rate, warmup), after], [warmup])
-    return optax.adamw(rate, weight_decay=config.weight_decay)
+    if config.optimizer == "adam":
+        return optax.adamw(rate, weight_decay=config.weight_decay)
+    return optax.contrib.muon(
+        rate,
+        weight_decay=config.weight_decay,
+        adam_weight_decay=config.weight_decay,
+        consistent_rms=0.2,  # steps as large as Adam's, so that one step size serves both
+        muon_weight_dimension_numbers=_matrices,
+    )
+
+
+def _matrices(agent: Agent) -> Any:
+    """Which weights Muon orthogonalises, (…, inputs, outputs) as one matrix: all but the biases and the last layer."""
+
+    def matrix(leaf: Array) -> MuonDimensionNumbers | None:
+        inputs = tuple(range(leaf.ndim - 1))
+        return MuonDimensionNumbers(inputs, leaf.ndim - 1) if inputs and leaf.shape[-1] >= NARROWEST else None
+
+    return jax.tree.map(matrix, agent)
 
 
 def precision(config: Config) -> Any:
