@@ -111,7 +111,8 @@ def test_a_kill_loses_at_most_an_interval(whole, pairs, tmp_path):
 
 def test_seeds_train_together_as_they_do_alone(pairs, tmp_path):
     """Losses agree within 1e-4 over 20 steps."""
-    seeds = [replace(CONFIG, seed=seed, interval=2, learning_rate=3e-4) for seed in (0, 1, 2)]
+    # Small steps: batched products round otherwise than single ones, and large steps would make that grow.
+    seeds = [replace(CONFIG, seed=seed, interval=2, learning_rate=1e-4) for seed in (0, 1, 2)]
     train(seeds, [tmp_path / f"together{i}" for i in range(3)], pairs, DATA)
     for i, config in enumerate(seeds):
         train([config], [tmp_path / f"alone{i}"], pairs, DATA)
@@ -199,7 +200,7 @@ def test_muon_takes_the_matrices_and_adam_the_rest():
     for weight in (changes.encoder.convs[1].weight, changes.policy.layers[0].weight):
         matrix = np.asarray(weight).reshape(-1, weight.shape[-1]) / config.learning_rate / 0.2
         singular = np.linalg.svd(matrix, compute_uv=False) / max(matrix.shape) ** 0.5
-        assert 0.5 < singular.min() and singular.max() < 1.5  # near an orthogonal matrix, as far as five rounds go
+        assert singular.min() > 0.5 and singular.max() < 1.5  # near an orthogonal matrix, as far as five rounds go
     for leaf in (changes.policy.layers[-1].weight, changes.encoder.convs[0].bias):
         assert np.ptp(np.abs(leaf)) < 1e-6 < np.abs(leaf).min()  # Adam's first step is as long for every weight
 

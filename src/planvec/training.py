@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
-from optax.contrib import MuonDimensionNumbers
 from tensorboardX import SummaryWriter
 from tyro.conf import Positional
 
@@ -34,7 +33,7 @@ from planvec.worlds import make
 CONFIG, WEIGHTS, METRICS = "config.json", "weights.safetensors", "metrics.jsonl"
 STATE, PREVIOUS = "state.safetensors", "state.previous.safetensors"
 VALIDATION = 4096  # samples on which the validation figures are measured
-NARROWEST = 8  # outputs of a layer whose weights Muon takes; a head that chooses between fewer actions is Adam's
+NARROWEST = 8  # outputs of a layer whose weights Muon takes
 SCORED = 10  # intervals between two looks at how an agent does in its world
 
 
@@ -176,13 +175,19 @@ def programs(config: Config) -> tuple[Callable, Callable]:
         changes, memory = optimizer.update(gradients, state.optimizer, state.agent)
         return State(eqx.apply_updates(state.agent, changes), memory, state.step + 1), metrics
 
-    @partial(jax.jit, static_argnames="updates")
+    @jax.jit
     def chunk(states: State, pairs: PairSet, seeds: Array, updates: int) -> tuple[State, dict[str, Array]]:
-        def body(states: State, _: None) -> tuple[State, dict[str, Array]]:
-            return jax.vmap(update, in_axes=(0, None, 0))(states, pairs, seeds)
+        """`updates` is no constant of the program, so that the last and shorter chunk need not be compiled anew."""
+        together = jax.vmap(update, in_axes=(0, None, 0))
 
-        states, metrics = jax.lax.scan(body, states, length=updates)
-        return states, jax.tree.map(lambda values: jnp.mean(values, axis=0), metrics)
+        def body(_: int, carry: tuple[State, dict[str, Array]]) -> tuple[State, dict[str, Array]]:
+            states, metrics = together(carry[0], pairs, seeds)
+            return states, jax.tree.map(jnp.add, carry[1], metrics)
+
+        _, shapes = jax.eval_shape(together, states, pairs, seeds)
+        zeros = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+        states, sums = jax.lax.fori_loop(0, updates, body, (states, zeros))
+        return states, jax.tree.map(lambda total: total / updates, sums)
 
     @jax.jit
     def validate(agents: Agent, pairs: PairSet) -> dict[str, Array]:
@@ -197,25 +202,37 @@ def make_optimizer(config: Config) -> optax.GradientTransformation:
     falls = optax.cosine_decay_schedule(config.learning_rate, config.updates - warmup)
     after = falls if config.schedule == "cosine" else optax.constant_schedule(config.learning_rate)
     rate = optax.join_schedules([optax.linear_schedule(0.0, config.learning_rate, warmup), after], [warmup])
+    adam = optax.adamw(rate, weight_decay=config.weight_decay)
     if config.optimizer == "adam":
-        return optax.adamw(rate, weight_decay=config.weight_decay)
-    return optax.contrib.muon(
-        rate,
-        weight_decay=config.weight_decay,
-        adam_weight_decay=config.weight_decay,
-        consistent_rms=0.2,  # steps as large as Adam's, so that one step size serves both
-        muon_weight_dimension_numbers=_matrices,
+        return adam
+    muon = optax.chain(
+        optax.trace(decay=0.95, nesterov=True),
+        optax.stateless_with_tree_map(lambda momentum, _: orthogonal(momentum, precision(config))),
+        optax.add_decayed_weights(config.weight_decay),
+        optax.scale_by_learning_rate(rate),
     )
+    return optax.partition({"muon": muon, "adam": adam}, partial(jax.tree.map, _optimizer_of))
 
 
-def _matrices(agent: Agent) -> Any:
-    """Which weights Muon orthogonalises, (…, inputs, outputs) as one matrix: all but the biases and the last layer."""
+def _optimizer_of(weight: Array) -> str:
+    """Muon takes matrices and kernels; Adam takes biases, and layers so narrow that they choose the action."""
+    return "muon" if weight.ndim > 1 and weight.shape[-1] >= NARROWEST else "adam"
 
-    def matrix(leaf: Array) -> MuonDimensionNumbers | None:
-        inputs = tuple(range(leaf.ndim - 1))
-        return MuonDimensionNumbers(inputs, leaf.ndim - 1) if inputs and leaf.shape[-1] >= NARROWEST else None
 
-    return jax.tree.map(matrix, agent)
+def orthogonal(momentum: Array, dtype: Any) -> Array:
+    """Muon's step: near the closest orthogonal matrix, made as large as Adam's so that one step size serves both.
+
+    A kernel (…, inputs, outputs) is one matrix. The iteration needs no more precision than the networks have.
+    """
+    matrix = momentum.reshape(-1, momentum.shape[-1])
+    scale = 0.2 * max(matrix.shape) ** 0.5
+    tall = matrix.shape[0] > matrix.shape[1]
+    x = ((matrix.T if tall else matrix) / (jnp.linalg.norm(matrix) + 1e-8)).astype(dtype)
+    a, b, c = 3.4445, -4.7750, 2.0315  # Jordan's: all singular values come near 1 in five rounds
+    for _ in range(5):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return scale * (x.T if tall else x).reshape(momentum.shape).astype(momentum.dtype)
 
 
 def precision(config: Config) -> Any:
