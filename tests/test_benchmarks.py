@@ -32,7 +32,7 @@ def test_flops_of_a_sample(agent):
     after_the_first = sum(a * b * c * d * e for a, b, c, d, e in SHAPES.values())
     encoder, network = (11 * 10 * 9 * channels * 16 + after_the_first for channels in (6, 3))
     mlp = 1024 * 64 + 3 * 64 * 64 + 64 * 6
-    assert training.flops(agent, WORLD.observation_shape) == 3 * 2 * (4 * encoder + network + mlp) == 38_332_608
+    assert training.flops(agent, WORLD.space.shape) == 3 * 2 * (4 * encoder + network + mlp) == 38_332_608
 
 
 def test_the_peak_is_a_rate():
@@ -70,7 +70,7 @@ def test_torch_trains(agent, batch, monkeypatch):
 def test_every_row_is_measured(monkeypatch):
     monkeypatch.setattr(training, "_updates", lambda batch: 2)
     monkeypatch.setattr(training, "matrix_peak", lambda: 1e9)
-    monkeypatch.setattr(training, "CONDITIONS", ("1",))
+    monkeypatch.setattr(type(WORLD), "conditions", ("1",))
     monkeypatch.setattr(training, "_torch", lambda pairs, batch, warn: warn("no torch") or [])
     notes = []
     rows = list(training.run(batches=(8,), pairs=16, episodes=4, warn=notes.append))

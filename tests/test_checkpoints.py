@@ -5,10 +5,11 @@ import pytest
 from planvec.agents import build
 from planvec.checkpoints import load_json, load_tree, save_json, save_tree
 from planvec.errors import InputError
+from planvec.worlds.world import Images
 
 
 def agent(name="cpv-full", seed=0, embedding=16):
-    return build(name, (33, 30, 3), 6, embedding, key=jax.random.key(seed))
+    return build(name, Images((33, 30, 3), 6), embedding, key=jax.random.key(seed))
 
 
 def test_round_trip(tmp_path):

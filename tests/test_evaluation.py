@@ -17,7 +17,7 @@ WORLD = make("crafting")
 
 
 def agent(name="cpv-full", seed=0):
-    return build(name, WORLD.observation_shape, WORLD.actions, embedding=16, key=jax.random.key(seed))
+    return build(name, WORLD.space, 16, key=jax.random.key(seed))
 
 
 def slow_scores(one, trial, seed):
@@ -65,7 +65,7 @@ def test_agents_are_scored_together_as_alone():
 def test_references_hold_what_is_wanted():
     parts = [[("ChopTree", "EatBread")] * 5, [("ChopTree",)] * 5]
     trial = make_trial(WORLD, parts, seed=0)
-    assert (trial.wanted == [2, 0, 0, 0, 1]).all() and trial.horizon == WORLD.horizon(3)
+    assert (trial.wanted == [2, 0, 0, 0, 1]).all() and trial.horizon == WORLD.horizon([3])
     assert len(trial.shown) == 2 and trial.shown[0][0].shape == (5, 33, 30, 3)
     assert (trial.scenes.cells == 1).sum(axis=1).min() >= 2  # the scene offers both trees
     kept = make_trial(WORLD, [WORLD.sample_tasks((0,), 100, 4, 4)], seed=0, extras="keep")
@@ -103,13 +103,13 @@ def test_conditions():
             parse_condition(text)
     with pytest.raises(InputError, match="at least one"):
         random_trial(WORLD, "1", 0, 0, "discard")
-    assert random_trial(WORLD, "1+1+1", 2, 0, "discard").horizon == WORLD.horizon(3)
+    assert random_trial(WORLD, "1+1+1", 2, 0, "discard").horizon == WORLD.horizon([3])
 
 
 def test_intervals():
-    assert Score(0.5, 0, 0, 96, 1).ci95 == pytest.approx(0.1)
-    assert 0 < Score(0.0, 0, 0, 100, 1).ci95 < 0.05
-    assert set(Score(0.5, 0, 0, 96, 1).as_dict()) == {"success", "exact", "stops", "episodes", "horizon", "ci95"}
+    assert Score(0.5, 0, 0, 0, 96, 1).ci95 == pytest.approx(0.1)
+    assert 0 < Score(0.0, 0, 0, 0, 100, 1).ci95 < 0.05
+    assert set(Score(0.5, 0, 0, 0, 96, 1).as_dict()) == {*Score._fields, "ci95"}
 
 
 def test_naive_reads_the_mean_of_its_references():

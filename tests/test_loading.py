@@ -10,6 +10,7 @@ from planvec.agents import build
 from planvec.checkpoints import save_json, save_tree
 from planvec.errors import InputError
 from planvec.training import CONFIG, WEIGHTS
+from planvec.worlds.world import Images
 
 
 @pytest.fixture
@@ -18,14 +19,14 @@ def run(tmp_path):
     folder = tmp_path / "crafting"
     folder.mkdir()
     save_json(folder / CONFIG, {"config": {"agent": "te-full", "embedding": 16}})
-    save_tree(folder / WEIGHTS, build("te-full", (33, 30, 3), 6, 16, key=jax.random.key(7)))
+    save_tree(folder / WEIGHTS, build("te-full", Images((33, 30, 3), 6), 16, key=jax.random.key(7)))
     return folder
 
 
 def test_a_run(run):
     agent, config = loading.load_with_config(f"{run}/")
     assert config.agent == "te-full"
-    assert agent.fingerprint == build("te-full", (33, 30, 3), 6, 16, key=jax.random.key(7)).fingerprint
+    assert agent.fingerprint == build("te-full", Images((33, 30, 3), 6), 16, key=jax.random.key(7)).fingerprint
 
 
 def test_a_path_wins_only_when_written_with_a_slash(run, monkeypatch):
@@ -58,7 +59,7 @@ def test_the_shipped_agent_adds_plans():
     assert sum(episode.success for episode in done) >= 2
     episode = next(episode for episode in done if episode.success)
     assert set(episode.skills_done) >= {"ChopTree", "MakeBread", "EatBread"}
-    assert len(episode.observations) == len(episode) + 1 <= world.horizon(3) + 1
+    assert len(episode.observations) == len(episode) + 1 <= world.horizon([3]) + 1
     less = plan - agent.plan(bread)
     assert float(less.similarity(agent.plan(chop))) == pytest.approx(1.0, abs=1e-3)
 
@@ -74,7 +75,7 @@ def test_an_episode_is_deterministic_and_can_be_saved(tmp_path):
 
 def test_plans_of_other_agents_are_refused():
     world = pv.make("crafting")
-    other = build("cpv-full", (33, 30, 3), 6, key=jax.random.key(0))
+    other = build("cpv-full", Images((33, 30, 3), 6), key=jax.random.key(0))
     plan = other.plan(world.demonstrate("EatBread", seed=0))
     with pytest.raises(InputError, match="made by agent"):
         pv.rollout(pv.load("crafting"), plan, world, "EatBread")

@@ -13,6 +13,7 @@ from planvec import losses
 from planvec.agents import AGENTS, Weights, build
 from planvec.agents.agent import Agent
 from planvec.demos import Batch
+from planvec.worlds.world import Images
 
 SHAPE = (33, 30, 3)
 N = 5
@@ -32,7 +33,7 @@ outputs = eqx.filter_jit(lambda agent, first, now, plans: agent.outputs(first, n
 
 @functools.cache
 def agent(name: str) -> Agent:
-    return build(name, SHAPE, actions=6, embedding=16, key=jax.random.key(1))
+    return build(name, Images(SHAPE, 6), 16, key=jax.random.key(1))
 
 
 def embeddings(count: int) -> list[np.ndarray]:

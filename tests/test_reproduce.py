@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from planvec import reproduce
+from planvec import paper, reproduce
 from planvec.agents import AGENTS
 from planvec.errors import InputError
-from planvec.evaluation import CONDITIONS
 from planvec.training import Config
+from planvec.worlds import make
 
 CONFIG = Config(samples=8 * 4, batch=8, embedding=16, interval=2)
 
@@ -56,8 +56,10 @@ def test_it_takes_up_where_it_was(tmp_path):
 
 
 def test_the_papers_table_has_every_row():
-    assert set(reproduce.PAPER) == set(AGENTS)
-    assert all(len(row) == len(CONDITIONS) for row in reproduce.PAPER.values())
+    for world in ("crafting", "tabletop"):
+        assert set(paper.TABLES[world]) == set(AGENTS) and paper.COLUMNS[world] == make(world).conditions
+    assert paper.figure("crafting", "cpv-full", "16") == (28, 6) and str(paper.figure("doom", "naive", "1+1")) == "36.7"
+    assert paper.figure("crafting", "cpv-full", "3") is None and paper.figure("doom", "te-hom", "1") is None
     rows = reproduce.entries(Config(), list(AGENTS), seeds=3, extra_rows=True)
     assert [row.label for row in rows[:10]] == list(AGENTS)
     assert len({row.label for row in rows}) == len(rows) == 14

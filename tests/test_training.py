@@ -201,7 +201,7 @@ def test_muon_takes_the_matrices_and_adam_the_rest():
         matrix = np.asarray(weight).reshape(-1, weight.shape[-1]) / config.learning_rate / 0.2
         singular = np.linalg.svd(matrix, compute_uv=False) / max(matrix.shape) ** 0.5
         assert singular.min() > 0.5 and singular.max() < 1.5  # near an orthogonal matrix, as far as five rounds go
-    for leaf in (changes.policy.layers[-1].weight, changes.encoder.convs[0].bias):
+    for leaf in (changes.policy.head.linear.weight, changes.encoder.convs[0].bias):
         assert np.ptp(np.abs(leaf)) < 1e-6 < np.abs(leaf).min()  # Adam's first step is as long for every weight
 
 

@@ -18,7 +18,7 @@ import planvec
 from planvec.agents import Agent
 from planvec.console import complain, log, out, progress, random_trials, say, score_all, scores_table
 from planvec.errors import InputError
-from planvec.evaluation import CONDITIONS, evaluate, make_trial
+from planvec.evaluation import evaluate, make_trial
 from planvec.training import Config as TrainConfig
 
 
@@ -30,13 +30,13 @@ class Collect:
     """
 
     world: Positional[str | None] = None
-    """Which world: crafting."""
-    pairs: int = 40_000
-    """How many pairs. The two of a pair do the same task in different scenes."""
-    skills: str = "2-4"
-    """How many skills a task has: a range, or one number."""
+    """Which world; see `planvec worlds`."""
+    pairs: int | None = None
+    """How many pairs; the paper's number unless given. The two of a pair do the same task in different scenes."""
+    skills: str | None = None
+    """How many skills a task has: a range, or one number. Unless given 2-4 in crafting, 1-2 on the tabletop."""
     noise: float = 0.1
-    """Share of the expert's actions that are replaced by random ones."""
+    """Share of the expert's actions that are random; on the tabletop the error of its hand, in sides of a cube."""
     extras: Literal["discard", "keep"] = "discard"
     """Demonstrations that did more than their task: discard them, or keep them (as the paper's authors do)."""
     seed: int = 0
@@ -49,21 +49,25 @@ class Collect:
     def run(self) -> None:
         from planvec import datasets, inspection
         from planvec.tasks import parse_range
+        from planvec.worlds import make
 
         if self.inspect:
             inspection.show(self.inspect, out)
             return
         if not self.world or not self.out:
             raise InputError("say which world and where to: planvec collect crafting --out data/crafting")
-        recipe = datasets.Recipe(self.world, self.pairs, parse_range(self.skills), self.noise, self.extras, self.seed)
-        with progress(f"collecting {self.world}", self.pairs, "pairs") as update:
+        world = make(self.world)
+        pairs = world.pairs if self.pairs is None else self.pairs
+        skills = parse_range(self.skills) if self.skills else world.sizes
+        recipe = datasets.Recipe(self.world, pairs, skills, self.noise, self.extras, self.seed)
+        with progress(f"collecting {self.world}", pairs, "pairs") as update:
             try:
                 header = datasets.collect(recipe, self.out, update)
             except KeyboardInterrupt:
                 log.print(f"stopped; whole files are safe in {self.out}, and the same command goes on from there")
                 raise
         out.print(inspection.rates_table(header))
-        say(f"{self.pairs} pairs in {self.out}")
+        say(f"{pairs} pairs in {self.out}")
 
 
 @dataclass
@@ -74,31 +78,35 @@ class Render:
     """
 
     world: Positional[str] = "crafting"
-    """Which world: crafting."""
-    task: str = "ChopTree,MakeBread,EatBread"
-    """The skills to do, separated by commas."""
+    """Which world; see `planvec worlds`."""
+    task: str | None = None
+    """The skills to do, separated by commas; a random task unless given."""
     gif: Path | None = None
     """Where to write the animation."""
     interactive: bool = False
-    """Play it yourself in the terminal, with the keyboard."""
+    """Play it yourself in the terminal, with the keyboard (crafting)."""
     seed: int = 0
     """Another seed, another scene."""
     noise: float = 0.0
-    """Share of the expert's actions that are replaced by random ones."""
+    """As in `planvec collect`."""
 
     def run(self) -> None:
         from planvec.filming import film
         from planvec.worlds import make
 
         world = make(self.world)
+        [random] = world.sample_tasks((self.seed,), 1, *world.sizes)
+        task = self.task or random
         if self.interactive:
+            if self.world != "crafting":
+                raise InputError("only the crafting world can be played with the keyboard; write --gif out.gif instead")
             from planvec.worlds.crafting import keyboard
 
-            keyboard.play(world, self.task, self.seed)
+            keyboard.play(world, task, self.seed)
         elif self.gif:
             if self.gif.suffix.lower() != ".gif" or self.gif.is_dir():
                 raise InputError(f"{self.gif} is no name for a GIF; write for example --gif out.gif")
-            demo = world.demonstrate(self.task, self.seed, self.noise)
+            demo = world.demonstrate(task, self.seed, self.noise)
             film(world, demo, self.gif)
             say(f"{len(demo)} steps in {self.gif}")
         else:
@@ -129,9 +137,9 @@ class Demo:
             update(0)
             gif = demo.film_sum(agent, world, self.out / "a_plus_b.gif", self.seed)
             update(1)
-        scores = score_all(agent, world, random_trials(world, CONDITIONS, self.episodes, self.seed), self.seed)
-        demo.draw_scores(config.agent, scores, self.out / "scores.png")
-        out.print(scores_table(config.agent, scores))
+        scores = score_all(agent, world, random_trials(world, world.conditions, self.episodes, self.seed), self.seed)
+        demo.draw_scores(world.name, config.agent, scores, self.out / "scores.png")
+        out.print(scores_table(world.name, config.agent, scores))
         say(f"{gif}\nand the scores as a chart in {self.out / 'scores.png'}")
 
 
@@ -163,11 +171,12 @@ class Train:
         from planvec.worlds import make
 
         config, data = self.config, self.data or self.out.with_name(self.out.name + "-data")
+        world = make(config.world)
         if not self.data:
-            recipe = datasets.Recipe(config.world, 40_000, (2, 4), 0.1, "discard", 0)
+            recipe = datasets.Recipe(config.world, world.pairs, world.sizes, 0.1, "discard", 0)
             with progress(f"collecting {config.world}", recipe.pairs, "pairs") as update:
                 datasets.ensure(recipe, data, update)
-        pairs, world, scored = datasets.load(data), make(config.world), {}
+        pairs, scored = datasets.load(data), {}
         with progress(f"training {config.agent}", config.updates * config.batch, "samples") as update:
 
             def watch(step: int, metrics: list[dict[str, float]]) -> None:
@@ -178,15 +187,15 @@ class Train:
                 update(step * config.batch, description=f"{config.agent}  {text}")
 
             def score(agents: list[Agent]) -> list[dict[str, float]]:
-                trials = {name: trial() for name, trial in random_trials(world, ("4", "2+2"), episodes=100).items()}
+                trials = {name: trial() for name, trial in random_trials(world, world.glance, episodes=100).items()}
                 scores = {name: evaluate(agents, world, trial) for name, trial in trials.items()}
                 return [{f"success_{name}": s[i].success for name, s in scores.items()} for i in range(len(agents))]
 
             [agent] = training.train([config], [self.out], pairs, describe(data), watch, score)
         if self.episodes:
-            scores = score_all(agent, world, random_trials(world, CONDITIONS, self.episodes))
+            scores = score_all(agent, world, random_trials(world, world.conditions, self.episodes))
             save_json(self.out / "scores.json", {name: value.as_dict() for name, value in scores.items()})
-            out.print(scores_table(config.agent, scores))
+            out.print(scores_table(world.name, config.agent, scores))
         say(f"the trained agent is in {self.out}; score it again: planvec evaluate {self.out}/")
 
 
@@ -199,8 +208,8 @@ class Evaluate:
 
     agent: Positional[str]
     """A run's folder (written with a slash), or the name of a shipped agent."""
-    conditions: str = "4,8,16,1+1,2+2,4+4"
-    """How many skills the references have; a sum adds their plans. Any others work too: 3, 32, 1+1+1."""
+    conditions: str | None = None
+    """How many skills the references have; a sum adds their plans. The paper's unless given; 3 or 1+1+1 work too."""
     task: str | None = None
     """A task of your own in place of random ones; parts to be added are separated by +."""
     episodes: int = 100
@@ -227,7 +236,8 @@ class Evaluate:
             parts = [[parse_task(part, world.skills)] * self.episodes for part in self.task.split("+")]
             trials = {self.task: lambda: make_trial(world, parts, self.seed, self.extras)}
         else:
-            trials = random_trials(world, self.conditions.split(","), self.episodes, self.seed, self.extras)
+            conditions = self.conditions.split(",") if self.conditions else world.conditions
+            trials = random_trials(world, conditions, self.episodes, self.seed, self.extras)
         scores = score_all(agent, world, trials, self.seed, self.greedy, self.control)
         if self.json:
             report = {
@@ -241,7 +251,7 @@ class Evaluate:
             }
             print(json.dumps(report))
             return
-        out.print(scores_table(config.agent, scores))
+        out.print(scores_table(world.name, config.agent, scores))
 
 
 @dataclass
@@ -251,49 +261,52 @@ class Reproduce:
     Example: planvec reproduce crafting --agents cpv-full,te-full --seeds 3 --out results/crafting
     """
 
-    world: Positional[Literal["crafting"]] = "crafting"
+    world: Positional[Literal["crafting", "tabletop"]] = "crafting"
     """Whose table."""
     agents: str = "all"
     """Which models, separated by commas."""
     seeds: int = 3
     """Trainings of each; they train together."""
-    out: Path = Path("results/crafting")
-    """The folder for data, runs, results.json, table.md and chart.png."""
-    samples: float = 60e6
-    """Samples in each training."""
+    out: Path | None = None
+    """The folder for data, runs, results.json, table.md and chart.png; results/WORLD unless given."""
+    samples: float | None = None
+    """Samples in each training; as in `planvec train`."""
     episodes: int = 1000
     """Episodes in each cell of the table."""
-    pairs: int = 40_000
-    """Pairs of demonstrations to train on."""
-    conditions: str = "4,8,16,1+1,2+2,4+4"
-    """The table's columns."""
+    pairs: int | None = None
+    """Pairs of demonstrations to train on; the paper's number unless given."""
+    conditions: str | None = None
+    """The table's columns; the paper's unless given."""
     sweep: str | None = None
     """Train each once for every value of an option: embedding=64,128,256,512 or ctr=1,0.1."""
     only_the_ten: bool = False
-    """Leave out the further rows: control, extras kept, trained on 1-4 skills."""
+    """Leave out the further rows, such as the control."""
     interval: int = 5000
     """Updates between two checkpoints."""
 
     def run(self) -> None:
         from planvec import reproduce
         from planvec.agents import AGENTS
+        from planvec.worlds import make
 
+        folder = self.out or Path("results") / self.world
+        conditions = self.conditions.split(",") if self.conditions else make(self.world).conditions
         agents = list(AGENTS) if self.agents == "all" else [name.strip() for name in self.agents.split(",")]
         config = TrainConfig(world=self.world, samples=self.samples, interval=self.interval)
         rows = reproduce.entries(config, agents, self.seeds, extra_rows=not (self.only_the_ten or self.sweep))
         rows = reproduce.sweep(rows, self.sweep) if self.sweep else rows
-        self.out.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with progress("training", config.updates, "updates") as update:
             reproduce.reproduce(
                 rows,
-                self.out,
-                self.conditions.split(","),
+                folder,
+                conditions,
                 self.episodes,
                 self.pairs,
                 say=lambda line: log.print(line, highlight=False),
                 watch=lambda entry, step: update(step, description=f"training {entry.label}"),
             )
-        say((self.out / "table.md").read_text())
+        say((folder / "table.md").read_text())
 
 
 @dataclass
@@ -354,7 +367,11 @@ class Worlds:
         from planvec.worlds import WORLDS, make
 
         for name, description in WORLDS.items():
-            out.print(f"[bold]{name}[/]: {description}. Skills: {', '.join(make(name).skills)}")
+            try:
+                skills = f"Skills: {', '.join(make(name).skills)}"
+            except InputError as error:  # an extra that is not installed
+                skills = str(error)
+            out.print(f"[bold]{name}[/]: {description}. {skills}")
 
 
 COMMANDS = {

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from planvec import paper
 from planvec.agents import Agent
-from planvec.evaluation import CONDITIONS, Score, Trial, evaluate, parse_condition, random_trial
-from planvec.reproduce import PAPER
+from planvec.evaluation import Score, Trial, evaluate, parse_condition, random_trial
 from planvec.worlds.world import World
 
 out, log = Console(), Console(stderr=True)
@@ -72,13 +72,12 @@ def random_trials(
     return {name: partial(random_trial, world, name, episodes, seed, extras) for name in conditions}
 
 
-def scores_table(agent: str, scores: dict[str, Any]) -> Table:
+def scores_table(world: str, agent: str, scores: dict[str, Any]) -> Table:
     """Scores beside the paper's."""
     table = Table(title=f"{agent}: % of episodes")
     for title in ("condition", "success", "± (95%)", "exact", "stops", "paper's success"):
         table.add_column(title, justify="right")
     for name, score in scores.items():
-        paper = dict(zip(CONDITIONS, PAPER.get(agent, ()), strict=False)).get(name)
         figures = (f"{100 * value:.1f}" for value in (score.success, score.ci95, score.exact, score.stops))
-        table.add_row(name, *figures, f"{paper[0]} ± {paper[1]}" if paper else "")
+        table.add_row(name, *figures, str(paper.figure(world, agent, name) or ""))
     return table

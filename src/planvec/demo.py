@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from planvec import paper
 from planvec.agents import Agent
-from planvec.evaluation import CONDITIONS, Score
+from planvec.evaluation import Score
 from planvec.filming import film_together
 from planvec.pictures import save_figure
-from planvec.reproduce import PAPER
 from planvec.rollouts import rollout
 from planvec.worlds.world import World
 
@@ -31,13 +31,13 @@ def film_sum(agent: Agent, world: World, path: Path, seed: int = 0) -> str:
     return f"A is {' and '.join(A)}, B is {' and '.join(B)}. Given A + B, the agent {how} (try {attempt + 1}): {path}"
 
 
-def draw_scores(agent: str, scores: dict[str, Score], path: Path) -> None:
+def draw_scores(world: str, agent: str, scores: dict[str, Score], path: Path) -> None:
     """A chart of an agent's scores beside the paper's."""
     figure = Figure(figsize=(7, 3.2), layout="constrained")
     axes, place = figure.subplots(), np.arange(len(scores))
     ours = [(100 * score.success, 100 * score.ci95) for score in scores.values()]
-    paper = [PAPER[agent][CONDITIONS.index(name)] for name in scores]
-    for whose, offset, colour, bars in (("planvec", -0.2, "#3d6fb0", ours), ("paper", 0.2, "#c9ced6", paper)):
+    theirs = [paper.figure(world, agent, name) for name in scores]
+    for whose, offset, colour, bars in (("planvec", -0.2, "#3d6fb0", ours), ("paper", 0.2, "#c9ced6", theirs)):
         heights, errors = zip(*bars, strict=True)
         axes.bar(place + offset, heights, 0.4, yerr=errors, color=colour, label=whose)
     axes.set(xticks=place, xticklabels=list(scores), ylim=(0, 100), ylabel="success, %", title=f"{agent}, by condition")

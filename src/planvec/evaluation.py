@@ -1,7 +1,7 @@
 """Evaluation: thousands of episodes at once, judged against what happened in their references.
 
 A condition names what the plan is made of: "4" is one reference of four skills, "2+2" the sum of two references
-of two skills each. Success: every skill done in the references is done at least as often within the horizon.
+of two skills each. Success: all that came about in the references has come about, at some moment within the horizon.
 """
 
 import math
@@ -19,9 +19,7 @@ from jax import Array
 from planvec.agents import Agent
 from planvec.errors import InputError
 from planvec.tasks import Task
-from planvec.worlds.crafting.world import Crafting
-
-CONDITIONS = ("4", "8", "16", "1+1", "2+2", "4+4")
+from planvec.worlds.world import HostedWorld, PureWorld, World, is_hosted
 
 
 class Score(NamedTuple):
@@ -30,6 +28,7 @@ class Score(NamedTuple):
     success: float
     exact: float  # … and nothing else was done up to that moment
     stops: float  # … nor after it, to the horizon
+    diverged: float  # their simulator broke down; they count as failures
     episodes: int
     horizon: int
 
@@ -49,7 +48,7 @@ class Trial(NamedTuple):
 
     shown: tuple[tuple[Any, Any], ...]  # for each part of the sum, the references' (first, last) [episode, …]
     scenes: Any  # world states [episode]
-    wanted: np.ndarray  # int32 [episode, skill], how often each skill was done in the references
+    wanted: np.ndarray  # int32 [episode, …], what came about in the references: how often each skill was done, say
     horizon: int
 
 
@@ -61,17 +60,14 @@ def parse_condition(text: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=16)
-def random_trial(world: Crafting, condition: str, episodes: int, seed: int, extras: str) -> Trial:
+def random_trial(world: World, condition: str, episodes: int, seed: int, extras: str) -> Trial:
     """Random tasks under a condition."""
     if episodes < 1:
         raise InputError(f"evaluate at least one episode; got {episodes}")
-    sizes = parse_condition(condition)
-    return make_trial(
-        world, [world.sample_tasks((seed, 2, i), episodes, n, n) for i, n in enumerate(sizes)], seed, extras
-    )
+    return make_trial(world, world.sample_parts((seed, 2), episodes, parse_condition(condition)), seed, extras)
 
 
-def make_trial(world: Crafting, parts: Sequence[Sequence[Task]], seed: int, extras: str = "discard") -> Trial:
+def make_trial(world: World, parts: Sequence[Sequence[Task]], seed: int, extras: str = "discard") -> Trial:
     """Fresh references by the expert, without noise: for each part of the sum, a task for each episode."""
     shown, wanted = [], 0
     for i, tasks in enumerate(parts):
@@ -79,12 +75,13 @@ def make_trial(world: Crafting, parts: Sequence[Sequence[Task]], seed: int, extr
         shown.append((first, last))
         wanted = wanted + done
     whole = [sum(tasks, ()) for tasks in zip(*parts, strict=True)]
-    return Trial(tuple(shown), world.scenes(whole, (seed, 4)), wanted, world.horizon(max(map(len, whole))))
+    horizon = world.horizon([max(map(len, tasks)) for tasks in parts])
+    return Trial(tuple(shown), world.scenes(whole, (seed, 4)), wanted, horizon)
 
 
 def evaluate(
     agents: Sequence[Agent],
-    world: Crafting,
+    world: World,
     trial: Trial,
     seed: int = 0,
     greedy: bool = False,
@@ -93,9 +90,8 @@ def evaluate(
     """Score agents of one kind together, on the same episodes. `control`: each is shown another one's references."""
     shown = jax.tree.map(lambda leaf: np.roll(leaf, 1, axis=0), trial.shown) if control else trial.shown
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
-    plans = _plans(stacked, shown)
-    horizon = jnp.int32(trial.horizon)  # traced, so that one program serves all conditions
-    results = _judge(stacked, world, plans, trial.scenes, trial.wanted, jax.random.key(seed), horizon, greedy)
+    judge = _judge_hosted if is_hosted(world) else _judge_pure
+    results = judge(stacked, world, _plans(stacked, shown), trial, jax.random.key(seed), greedy)
     shares = [np.asarray(part).mean(axis=1) for part in results]
     return [Score(*map(float, cell), len(trial.wanted), trial.horizon) for cell in zip(*shares, strict=True)]
 
@@ -106,34 +102,71 @@ def _plans(agents: Agent, shown: tuple[tuple[Any, Any], ...]) -> Any:
     return jax.vmap(lambda agent: agent.add([agent.encode(first, last) for first, last in shown]))(agents)
 
 
-@eqx.filter_jit
-def _judge(
-    agents: Agent, world: Crafting, plans: Any, scenes: Any, wanted: Array, key: Array, horizon: Array, greedy: bool
-) -> tuple[Array, Array, Array]:
-    """Whether each agent in each episode succeeds, exactly, and stops. bool [agent, episode] each"""
+Judged = tuple[Any, Any, Any, Any]  # whether agents succeed, exactly, and stop; diverged. bool [agent, episode] each
 
-    def judge(agent: Agent, plans: Any) -> tuple[Array, Array, Array]:
+
+def _judge_pure(agents: Agent, world: PureWorld, plans: Any, trial: Trial, key: Array, greedy: bool) -> Judged:
+    """All steps of all episodes in one program."""
+    horizon = jnp.int32(trial.horizon)  # traced, so that the program serves all conditions
+    judged = _rollouts(agents, world, plans, trial.scenes, trial.wanted, key, horizon, greedy)
+    return *judged, np.zeros_like(judged[0])
+
+
+@eqx.filter_jit
+def _rollouts(
+    agents: Agent, world: PureWorld, plans: Any, scenes: Any, wanted: Array, key: Array, horizon: Array, greedy: bool
+) -> tuple[Array, Array, Array]:
+    def rollout(agent: Agent, plans: Any) -> tuple[Array, Array, Array]:
         return _rollout(agent, world, plans, scenes, wanted, key, horizon, greedy)
 
-    return jax.vmap(judge)(agents, plans)
+    return jax.vmap(rollout)(agents, plans)
 
 
 def _rollout(
-    agent: Agent, world: Crafting, plans: Any, scenes: Any, wanted: Array, key: Array, horizon: Array, greedy: bool
+    agent: Agent, world: PureWorld, plans: Any, scenes: Any, wanted: Array, key: Array, horizon: Array, greedy: bool
 ) -> tuple[Array, Array, Array]:
     """One agent in all episodes, to the horizon."""
-    beginning = jax.vmap(world.observe)(scenes)
-    head, never = agent.policy.head, jnp.zeros(len(wanted), bool)
+    beginning, never = jax.vmap(world.observe)(scenes), jnp.zeros(len(wanted), bool)
 
     def step(time: Array, carry: tuple) -> tuple:
         states, done, success, exact = carry
-        outputs = agent.outputs(beginning, jax.vmap(world.observe)(states), plans)
-        actions = head.greedy(outputs) if greedy else head.sample(outputs, jax.random.fold_in(key, time))
+        now = jax.vmap(world.observe)(states)
+        actions = agent.choose(beginning, now, plans, jax.random.fold_in(key, time), greedy)
         states, skills = jax.vmap(world.step)(states, actions)
         done = done + (skills[:, None] == jnp.arange(wanted.shape[1]))
-        now = jnp.all(done >= wanted, axis=1)
-        exact = jnp.where(now & ~success, jnp.all(done == wanted, axis=1), exact)
-        return states, done, success | now, exact
+        now_done = jnp.all(done >= wanted, axis=1)
+        exact = jnp.where(now_done & ~success, jnp.all(done == wanted, axis=1), exact)
+        return states, done, success | now_done, exact
 
     _, done, success, exact = jax.lax.fori_loop(0, horizon, step, (scenes, jnp.zeros_like(wanted), never, never))
     return success, exact, exact & jnp.all(done == wanted, axis=1)
+
+
+def _judge_hosted(agents: Agent, world: HostedWorld, plans: Any, trial: Trial, key: Array, greedy: bool) -> Judged:
+    """A step of all episodes of all agents at a time: one jitted call for the actions, then the simulators."""
+    count = len(jax.tree.leaves(agents)[0])
+    shape = (count, len(trial.wanted))
+    wanted = np.concatenate([trial.wanted] * count)
+    success, exact, sane = np.zeros(len(wanted), bool), np.zeros(len(wanted), bool), np.ones(len(wanted), bool)
+    with world.start(jax.tree.map(lambda leaf: np.concatenate([leaf] * count), trial.scenes)) as session:
+        beginning = _divide(session.observe(), shape)
+        for time in range(trial.horizon):
+            now = _divide(session.observe(), shape)
+            actions = _choose_all(agents, beginning, now, plans, jax.random.fold_in(key, time), greedy)
+            sane &= session.step(np.asarray(actions).reshape(len(wanted), *actions.shape[2:]))
+            done, clean = session.judge(wanted)
+            exact |= done & clean & sane & ~success
+            success |= done & sane
+    judged = success, exact, exact & done & clean & sane, ~sane
+    return tuple(part.reshape(shape) for part in judged)
+
+
+@eqx.filter_jit
+def _choose_all(agents: Agent, first: Any, now: Any, plans: Any, key: Array, greedy: bool) -> Array:
+    """[agent, episode, …]"""
+    return jax.vmap(lambda agent, *seen: agent.choose(*seen, key, greedy))(agents, first, now, plans)
+
+
+def _divide(tree: Any, shape: tuple[int, int]) -> Any:
+    """[agent · episode, …] to [agent, episode, …]"""
+    return jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), tree)

@@ -10,15 +10,15 @@ import jax.numpy as jnp
 from jax import Array
 
 from planvec.agents.agent import Agent, EmbeddingAgent
-from planvec.agents.policies import Categorical
+from planvec.agents.policies import Head
 from planvec.agents.zoo import Weights
 from planvec.demos import Batch
 from planvec.errors import InputError
 from planvec.plans import length, unit
 
 
-def imitation(head: Categorical, outputs: Any, action: Any) -> Array:
-    """IL = −log π(aₜ | …), as the policy's head counts it"""
+def imitation(head: Head, outputs: Any, action: Any) -> Array:
+    """IL = −log π(aₜ | …), or as the policy's head counts it"""
     return head.loss(outputs, action)
 
 

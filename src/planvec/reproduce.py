@@ -10,29 +10,17 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from planvec import datasets, files
+from planvec import datasets, files, paper
 from planvec.agents import AGENTS, Agent
 from planvec.checkpoints import load_json, save_json
 from planvec.errors import InputError
-from planvec.evaluation import CONDITIONS, evaluate, random_trial
+from planvec.evaluation import evaluate, random_trial
 from planvec.loading import load
 from planvec.pictures import save_figure
 from planvec.provenance import provenance
 from planvec.training import CONFIG, METRICS, Config, train
 from planvec.worlds import make
 
-PAPER = {  # success in %, mean and standard deviation of three seeds, in the order of CONDITIONS (table 1)
-    "naive": ((29, 2), (9, 2), (7, 2), (29, 10), (24, 5), (5, 2)),
-    "tecnet": ((49, 11), (17, 7), (7, 6), (59, 11), (43, 11), (29, 23)),
-    "te-plain": ((53, 4), (28, 2), (25, 20), (32, 1), (44, 25), (18, 12)),
-    "te-pair": ((64, 1), (31, 1), (18, 2), (55, 3), (53, 8), (21, 2)),
-    "te-hom": ((50, 4), (27, 2), (21, 1), (51, 1), (52, 1), (20, 1)),
-    "te-full": ((61, 8), (28, 8), (13, 2), (60, 1), (47, 7), (23, 7)),
-    "cpv-plain": ((51, 8), (19, 5), (9, 2), (31, 16), (30, 15), (5, 2)),
-    "cpv-pair": ((68, 11), (44, 14), (31, 13), (2, 3), (1, 2), (0, 0)),
-    "cpv-hom": ((63, 3), (35, 5), (27, 8), (71, 8), (60, 11), (26, 14)),
-    "cpv-full": ((73, 2), (40, 3), (28, 6), (76, 3), (64, 6), (30, 10)),
-}
 EVALUATION_SEED = 1  # of the references and scenes, the same for all agents
 
 
@@ -42,7 +30,7 @@ class Entry:
 
     label: str
     config: Config
-    skills: tuple[int, int] = (2, 4)
+    skills: tuple[int, int] | None = None  # of its demonstrations' tasks; the world's own unless given
     extras: str = "discard"
     control: bool = False
     seeds: int = 3
@@ -58,26 +46,33 @@ class Entry:
     @property
     def data(self) -> str:
         """The folder of its demonstrations."""
-        low, high = self.skills
-        return "data" + f"-{low}-{high}" * (self.skills != (2, 4)) + f"-{self.extras}" * (self.extras != "discard")
+        skills = "" if self.skills is None else "-{}-{}".format(*self.skills)
+        return "data" + skills + f"-{self.extras}" * (self.extras != "discard")
 
 
 SETTINGS = ("seed", "samples", "interval")  # the same for a whole table
 
 
+FURTHER = {  # rows beside the ten models', by world: the agent, what is different about it, and how
+    "crafting": (
+        ("cpv-full", "reference of another task", {"control": True}),
+        ("cpv-full", "extras kept", {"extras": "keep"}),
+        ("cpv-full", "trained on 1-4 skills", {"skills": (1, 4), "seeds": 1}),
+        ("te-full", "extras kept", {"extras": "keep"}),
+    ),
+    "tabletop": (("cpv-full", "reference of another task", {"control": True}),),
+}
+
+
 def entries(config: Config, agents: Sequence[str], seeds: int, extra_rows: bool) -> list[Entry]:
-    """Table 1: the agents asked for; and what else is reported of cpv-full and te-full."""
+    """A table of the paper: the agents asked for; and what else is reported of some of them."""
     rows = [Entry(agent, replace(config, agent=agent), seeds=seeds) for agent in agents]
-    if extra_rows and "cpv-full" in agents:
-        full = replace(config, agent="cpv-full")
-        rows += [
-            Entry("cpv-full, reference of another task", full, control=True, seeds=seeds),
-            Entry("cpv-full, extras kept", full, extras="keep", seeds=seeds),
-            Entry("cpv-full, trained on 1-4 skills", full, skills=(1, 4), seeds=1),
-        ]
-    if extra_rows and "te-full" in agents:
-        rows += [Entry("te-full, extras kept", replace(config, agent="te-full"), extras="keep", seeds=seeds)]
-    return rows
+    further = FURTHER[config.world] if extra_rows else ()
+    return rows + [
+        Entry(f"{agent}, {what}", replace(config, agent=agent), **{"seeds": seeds} | how)
+        for agent, what, how in further
+        if agent in agents
+    ]
 
 
 def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
@@ -100,15 +95,21 @@ def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
 def reproduce(
     rows: Iterable[Entry],
     folder: Path,
-    conditions: Sequence[str] = CONDITIONS,
+    conditions: Sequence[str],
     episodes: int = 1000,
-    pairs: int = 40_000,
+    pairs: int | None = None,
     say: Callable[[str], None] = lambda line: None,
     watch: Callable[[Entry, int], None] = lambda entry, step: None,
 ) -> dict[str, Any]:
-    """Train and measure what is not there yet. Everything done is kept: stop it at any time and start it again."""
-    path = folder / "results.json"
-    results = load_json(path) if path.exists() else {"rows": [], "trainings": {}, "sampled": True, "pairs": pairs}
+    """Train and measure what is not there yet. Everything done is kept: stop it at any time and start it again.
+
+    The entries are of one world; `pairs` is how many demonstrations of it to train on, if not as many as usual.
+    """
+    rows = list(rows)
+    world = make(rows[0].config.world)
+    path, pairs = folder / "results.json", pairs or world.pairs
+    new = {"world": world.name, "rows": [], "trainings": {}, "sampled": True, "pairs": pairs}
+    results = load_json(path) if path.exists() else new
     for entry in rows:
         _check_same(results, entry, folder)
         wanted = [c for c in conditions if not _has(results, entry, c, episodes)]
@@ -116,7 +117,6 @@ def reproduce(
             continue
         agents = _trained(entry, folder, pairs, results, say, lambda step, entry=entry: watch(entry, step))
         save_json(path, results)
-        world = make(entry.config.world)
         for condition in wanted:
             trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
             scores = evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
@@ -162,8 +162,9 @@ def _trained(
     runs = [folder / "runs" / f"{entry.folder}-{seed}" for seed in range(entry.seeds)]
     if not all(_finished(run, config) for run, config in zip(runs, configs, strict=True)):
         data = folder / entry.data
-        recipe = datasets.Recipe(entry.config.world, pairs, entry.skills, 0.1, entry.extras, 0)
-        say(f"{pairs} pairs of {entry.skills[0]}-{entry.skills[1]} skills, extras: {entry.extras}")
+        skills = entry.skills or make(entry.config.world).sizes
+        recipe = datasets.Recipe(entry.config.world, pairs, skills, 0.1, entry.extras, 0)
+        say(f"{pairs} pairs of {skills[0]}-{skills[1]} skills, extras: {entry.extras}")
         datasets.ensure(recipe, data)
         loaded = _load_pairs(data)
         say(f"training {entry.folder}, {entry.seeds} seeds together, {entry.config.updates} updates")
@@ -220,10 +221,15 @@ def cell(results: dict[str, Any], label: str, condition: str, figure: str = "suc
     return (float(values.mean()), float(values.std()), len(values)) if len(values) else (float("nan"), 0.0, 0)
 
 
+def conditions_of(results: dict[str, Any]) -> list[str]:
+    """The columns: those of the world's table, then any others as they came."""
+    known, there = make(results["world"]).conditions, dict.fromkeys(row["condition"] for row in results["rows"])
+    return [c for c in known if c in there] + [c for c in there if c not in known]
+
+
 def markdown(results: dict[str, Any]) -> str:
     """Success beside the paper's, then how often exactly the task was done."""
-    used = [c for c in dict.fromkeys(row["condition"] for row in results["rows"])]
-    used.sort(key=lambda c: CONDITIONS.index(c) if c in CONDITIONS else len(CONDITIONS))
+    used = conditions_of(results)
     episodes = min(row["episodes"] for row in results["rows"])
     lines = [
         f"Success in %, mean ± standard deviation over seeds, at least {episodes} episodes a cell, sampled actions, "
@@ -237,9 +243,8 @@ def markdown(results: dict[str, Any]) -> str:
         for condition in used:
             mean, std, count = cell(results, label, condition)
             seeds = max(seeds, count)
-            known = label in PAPER and condition in CONDITIONS
-            paper = f" ({PAPER[label][CONDITIONS.index(condition)][0]})" if known else ""
-            cells.append(f"{mean:.0f} ± {std:.0f}{paper}" if count else "")
+            known = paper.figure(results["world"], label, condition)
+            cells.append(f"{mean:.0f} ± {std:.0f}{f' ({known.mean:g})' if known else ''}" if count else "")
         lines.append(f"| {label} | {seeds} | " + " | ".join(cells) + " |")
     lines += ["", "Exactly the task, nothing else until it was done, in %:", "", *lines[2:4]]
     for label in labels(results):
@@ -252,17 +257,18 @@ def markdown(results: dict[str, Any]) -> str:
 
 def chart(results: dict[str, Any], path: Path) -> None:
     """Bars of ours and the paper's, a panel a condition."""
-    used = [c for c in CONDITIONS if any(row["condition"] == c for row in results["rows"])]
-    shown = labels(results)
+    used, shown = conditions_of(results), labels(results)
     figure = Figure(figsize=(2.4 * len(used) + 1.6, 0.34 * len(shown) + 1.4), layout="constrained")
     for axes, condition in zip(np.atleast_1d(figure.subplots(1, len(used), sharey=True)), used, strict=True):
-        column, rows = CONDITIONS.index(condition), np.arange(len(shown))
+        rows = np.arange(len(shown))
         ours = [cell(results, label, condition) for label in shown]
         axes.barh(
             rows - 0.2, [m for m, _, _ in ours], 0.4, xerr=[s for _, s, _ in ours], color="#3d6fb0", label="planvec"
         )
-        paper = [PAPER[label][column] if label in PAPER else (0, 0) for label in shown]
-        axes.barh(rows + 0.2, [m for m, _ in paper], 0.4, xerr=[s for _, s in paper], color="#c9ced6", label="paper")
+        theirs = [paper.figure(results["world"], label, condition) or (0, 0) for label in shown]
+        axes.barh(
+            rows + 0.2, [m for m, _ in theirs], 0.4, xerr=[s or 0 for _, s in theirs], color="#c9ced6", label="paper"
+        )
         axes.set(title=condition, xlim=(0, 100), yticks=rows, yticklabels=shown)
         axes.spines[["top", "right"]].set_visible(False)
     np.atleast_1d(figure.axes)[0].invert_yaxis()

@@ -23,7 +23,7 @@ from tensorboardX import SummaryWriter
 from tyro.conf import Positional
 
 from planvec import losses
-from planvec.agents import AGENTS, Agent, Weights, build
+from planvec.agents import AGENTS, FAMILIES, Agent, Weights, build
 from planvec.checkpoints import load_json, load_tree, save_json, save_tree
 from planvec.demos import PairSet
 from planvec.errors import InputError
@@ -47,10 +47,10 @@ class Config:
     """Which of the ten models; see `planvec agents`."""
     seed: int = 0
     """Initial weights and the order of samples follow from it."""
-    embedding: int = 512
-    """Numbers in a plan vector."""
-    samples: float = 60e6
-    """How many samples to train on, in all."""
+    embedding: int | None = None
+    """Numbers in a plan vector; unless given the paper's best, 512 for images and 64 for positions of objects."""
+    samples: float | None = None
+    """How many samples to train on, in all; unless given 60e6 for images, 40e6 for positions."""
     batch: int = 1024
     """Samples in an update."""
     optimizer: Literal["muon", "adam"] = "muon"
@@ -66,13 +66,16 @@ class Config:
     ctr: float | None = None
     """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
-    """What the networks compute in; weights are kept in float32. auto: bfloat16 on an accelerator, float32 on a CPU."""
+    """What the networks compute in; weights are kept in float32. auto: bfloat16 for images on an accelerator."""
     interval: int = 1000
     """Updates between two log lines; a checkpoint is written with each."""
 
     def __post_init__(self) -> None:
         if self.agent not in AGENTS:
             raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
+        for name in ("embedding", "samples"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(FAMILIES[type(make(self.world).space)], name))
         for name in ("embedding", "samples", "batch", "learning_rate", "interval"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be more than 0; got {getattr(self, name)}")
@@ -89,8 +92,7 @@ class Config:
         return weights if self.ctr is None else replace(weights, imitation=self.ctr)
 
     def build(self, key: Array) -> Agent:
-        world = make(self.world)
-        return build(self.agent, world.observation_shape, world.actions, self.embedding, key=key)
+        return build(self.agent, make(self.world).space, self.embedding, key=key)
 
 
 class State(NamedTuple):
@@ -238,7 +240,8 @@ def orthogonal(momentum: Array, dtype: Any) -> Array:
 def precision(config: Config) -> Any:
     """The dtype in which the networks compute."""
     if config.precision == "auto":
-        return jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16
+        on_cpu = jax.default_backend() == "cpu"
+        return jnp.float32 if on_cpu else FAMILIES[type(make(config.world).space)].precision
     return jnp.dtype(config.precision)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from planvec.agents import Agent, build
 from planvec.plans import Plan, ReferencePlan
+from planvec.worlds.world import Images
 
 SHAPE = (33, 30, 3)
 EMBEDDING = 16
@@ -18,12 +19,12 @@ ONE_OF_EACH = ["naive", "tecnet", "te-plain", "cpv-plain"]
 encode = eqx.filter_jit(lambda agent, first, last: agent.encode(first, last))
 outputs = eqx.filter_jit(lambda agent, first, now, plans, done=None: agent.outputs(first, now, plans, done))
 
-act_on = eqx.filter_jit(lambda agent, observations, plan=None: agent.policy(observations, plan))
+act_on = eqx.filter_jit(lambda agent, observations, plan=None: agent.policy(observations, observations[0], plan))
 
 
 @functools.cache
 def agent(name: str, seed: int = 0) -> Agent:
-    return build(name, SHAPE, actions=6, embedding=EMBEDDING, key=jax.random.key(seed))
+    return build(name, Images(SHAPE, 6), EMBEDDING, key=jax.random.key(seed))
 
 
 def images(count: int, n: int = 1, seed: int = 0) -> np.ndarray:

@@ -5,8 +5,10 @@ import pytest
 
 from planvec.agents import AGENTS, Agent, build
 from planvec.agents.agent import Concatenate, Difference, Static
+from planvec.worlds.world import Images, Objects
 
 SHAPE = (33, 30, 3)
+SPACE = Images(SHAPE, actions=6)
 NAMES = ["naive", "tecnet"] + [
     f"{kind}-{losses}" for kind in ("te", "cpv") for losses in ("plain", "pair", "hom", "full")
 ]
@@ -15,7 +17,7 @@ PARAMETERS = {"naive": 411_126, "tecnet": 807_590, "te": 807_590, "cpv": 807_158
 
 def outline(name: str, embedding: int = 512) -> Agent:
     """The agent's shapes, without its numbers."""
-    return eqx.filter_eval_shape(build, name, SHAPE, 6, embedding, key=jax.random.key(0))
+    return eqx.filter_eval_shape(build, name, SPACE, embedding, key=jax.random.key(0))
 
 
 def size(tree) -> int:
@@ -43,7 +45,8 @@ def test_what_the_policy_sees(name, images):
     assert agent.policy.network.convs[0].weight.shape == (3, 3, 3 * images, 16)
     assert agent.policy.network.linear.weight.shape == (576, 512)
     plan = 0 if name == "naive" else 64
-    assert agent.policy.layers[0].weight.shape == (512 + plan, 64)
+    assert [layer.weight.shape for layer in agent.policy.layers] == [(512 + plan, 64), (64, 64), (64, 64), (64, 64)]
+    assert agent.policy.head.linear.weight.shape == (64, 6)
     if name != "naive":
         assert agent.encoder.convs[0].weight.shape == (3, 3, 6, 16)
         assert agent.encoder.linear.weight.shape == (576, 64)
@@ -67,12 +70,23 @@ def test_kinds():
 
 
 def test_g_and_pi_start_from_different_weights_and_the_key_decides():
-    agent = build("te-plain", SHAPE, actions=6, embedding=16, key=jax.random.key(0))
+    agent = build("te-plain", SPACE, embedding=16, key=jax.random.key(0))
     assert not np.allclose(agent.encoder.convs[0].weight, agent.policy.network.convs[0].weight)
-    again = build("te-full", SHAPE, actions=6, embedding=16, key=jax.random.key(0))
+    again = build("te-full", SPACE, embedding=16, key=jax.random.key(0))
     assert agent.fingerprint == again.fingerprint
 
 
 def test_unknown_names_are_answered_with_the_known_ones():
     with pytest.raises(ValueError, match="no agent 'cpv'; choose one of naive, tecnet"):
-        build("cpv", SHAPE, actions=6, embedding=512, key=jax.random.key(0))
+        build("cpv", SPACE, embedding=512, key=jax.random.key(0))
+
+
+@pytest.mark.parametrize(("name", "sees"), [("naive", 4), ("te-plain", 2), ("tecnet", 2), ("cpv-full", 1)])
+def test_agents_that_see_objects(name, sees):
+    agent = build(name, Objects(6), key=jax.random.key(0))
+    plan = 0 if name == "naive" else 64
+    assert agent.policy.layers[0].weight.shape == (18 * sees + plan, 256) and not agent.policy.network.layers
+    where = np.zeros((2, 18), np.float32)
+    plans = agent.encode(where, where)
+    assert name == "naive" or plans.shape == (2, 64)
+    assert agent.choose(where, where, plans, jax.random.key(0)).shape == (2, 4)

@@ -1,6 +1,6 @@
 """Agents: an encoder g and a policy π, and how a plan reaches the policy.
 
-People use `plan` and `act`, one episode at a time. Programs use `encode` and `outputs`, which take batches
+People use `plan` and `act`, one episode at a time. Programs use `encode`, `outputs` and `choose`, which take batches
 and may be jitted, vmapped and differentiated.
 """
 
@@ -43,8 +43,13 @@ class Agent(eqx.Module):
         """What the demonstrations from `first` to `last` (batched) ask for."""
 
     @abstractmethod
-    def outputs(self, first: Observation, now: Observation, plans: Values, done: Values | None = None) -> Array:
+    def outputs(self, first: Observation, now: Observation, plans: Values, done: Values | None = None) -> Any:
         """What the head needs to act `now` (batched). `done` is encode(first, now), where that is known."""
+
+    def choose(self, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool = False) -> Array:
+        """Actions for a batch of moments, each in its own episode."""
+        outputs = self.outputs(first, now, plans)
+        return self.policy.head.greedy(outputs) if greedy else self.policy.head.sample(outputs, key)
 
     @abstractmethod
     def wrap(self, values: Values) -> AnyPlan:
@@ -74,7 +79,7 @@ class Agent(eqx.Module):
 
     def act(self, first: Observation, now: Observation, plan: AnyPlan, key: Array, greedy: bool = False) -> Array:
         """One action in one episode that began with `first` and has come to `now`."""
-        return _only(_act(self, *_batch_of_one((first, now, self.read(plan))), key, greedy))
+        return _only(_choose(self, *_batch_of_one((first, now, self.read(plan))), key, greedy))
 
     def cast(self, dtype: Any) -> Self:
         """The same agent with its weights, and so its computations, in another dtype."""
@@ -112,7 +117,7 @@ class Difference(EmbeddingAgent):
 
     def outputs(self, first: Observation, now: Observation, plans: Array, done: Array | None = None) -> Array:
         done = self.encode(first, now) if done is None else done
-        return self.policy((now,), plans - done)
+        return self.policy((now,), now, plans - done)
 
 
 class Static(EmbeddingAgent):
@@ -123,7 +128,7 @@ class Static(EmbeddingAgent):
     segments: ClassVar[tuple[str, ...]] = ("reference",)
 
     def outputs(self, first: Observation, now: Observation, plans: Array, done: Array | None = None) -> Array:
-        return self.policy((first, now), unit(plans) if self.normalise else plans)
+        return self.policy((first, now), now, unit(plans) if self.normalise else plans)
 
 
 class Concatenate(Agent):
@@ -137,7 +142,7 @@ class Concatenate(Agent):
     def outputs(
         self, first: Observation, now: Observation, plans: tuple[Observation, ...], done: Values = None
     ) -> Array:
-        return self.policy((first, now, *plans))
+        return self.policy((first, now, *plans), now)
 
     def add(self, parts: Sequence[tuple[Observation, Observation]]) -> tuple[Observation, Observation]:
         """The mean of the references' observations."""
@@ -165,7 +170,5 @@ def _encode(agent: Agent, first: Observation, last: Observation) -> Values:
 
 
 @eqx.filter_jit
-def _act(agent: Agent, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool) -> Array:
-    outputs = agent.outputs(first, now, plans)
-    head = agent.policy.head
-    return head.greedy(outputs) if greedy else head.sample(outputs, key)
+def _choose(agent: Agent, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool) -> Array:
+    return agent.choose(first, now, plans, key, greedy)

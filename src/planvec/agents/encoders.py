@@ -156,3 +156,23 @@ class ImageEncoder(Encoder):
             if image.shape[1:] != self.shape:
                 raise InputError(f"this agent sees images of shape {self.shape}; got {image.shape[1:]}")
         return jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / GREY
+
+
+METRES = 0.1  # positions are divided by this: a table is a few tenths of a metre wide
+
+
+class VectorEncoder(Encoder):
+    """Vectors end to end → linear layers with ReLU between them. Without layers: just the vectors."""
+
+    layers: tuple[Linear, ...]
+
+    def __init__(self, sizes: tuple[int, ...], *, key: Array):
+        """`sizes`: of all vectors together, then of each layer's output."""
+        keys = jax.random.split(key, len(sizes))
+        self.layers = tuple(Linear(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=False))
+
+    def __call__(self, observations: tuple[Array, ...]) -> Array:
+        x = jnp.concatenate(observations, axis=-1) / METRES
+        for i, layer in enumerate(self.layers):
+            x = layer(jax.nn.relu(x) if i else x, out=jnp.float32)
+        return x

@@ -1,18 +1,19 @@
-"""The ten models of the paper, as data: a conditioning and the weights of the losses."""
+"""The ten models of the paper, as data: a conditioning and the weights of the losses; and how they are built."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jax import Array
 
 from planvec.agents.agent import Agent, Concatenate, Difference, Static
-from planvec.agents.encoders import ImageEncoder
-from planvec.agents.policies import Categorical, Policy
+from planvec.agents.encoders import Encoder, ImageEncoder, VectorEncoder
+from planvec.agents.policies import Categorical, PickAndPlace, Policy
 from planvec.errors import InputError
-
-FEATURES = 512  # what the policy's own network makes of what it sees
+from planvec.worlds.world import Images, Objects, Space
 
 
 class Weights(eqx.Module):
@@ -53,22 +54,77 @@ AGENTS: dict[str, Spec] = {
 }
 
 
-def build(
-    name: str, observation_shape: tuple[int, int, int], actions: int, embedding: int = 512, *, key: Array
-) -> Agent:
-    """A fresh agent of the zoo, for images of this shape and this many discrete actions."""
+FEATURES, HIDDEN = 512, (64, 64, 64, 64)  # of the policy for images: its own network's output, and its layers
+
+
+class Networks(Protocol):
+    """The networks for one kind of space."""
+
+    def encoder(self, embedding: int, key: Array) -> Encoder:
+        """g, of two observations."""
+
+    def policy(self, observations: int, plan: int, key: Array) -> Policy:
+        """π, of so many observations and a plan of so many numbers."""
+
+
+@dataclass(frozen=True)
+class ImageNetworks:
+    """Convolutions (appendix A); the policy has its own, and four hidden layers."""
+
+    space: Images
+
+    def encoder(self, embedding: int, key: Array) -> Encoder:
+        return ImageEncoder(self.space.shape, observations=2, features=embedding, key=key)
+
+    def policy(self, observations: int, plan: int, key: Array) -> Policy:
+        network_key, layers_key, head_key = jax.random.split(key, 3)
+        network = ImageEncoder(self.space.shape, observations, FEATURES, key=network_key)
+        head = Categorical(HIDDEN[-1], self.space.actions, key=head_key)
+        return Policy(network, (FEATURES + plan, *HIDDEN), head, key=layers_key)
+
+
+@dataclass(frozen=True)
+class ObjectNetworks:
+    """Fully connected; the policy takes the observations as they are (appendix A.2). The paper gives no sizes."""
+
+    space: Objects
+
+    def encoder(self, embedding: int, key: Array) -> Encoder:
+        return VectorEncoder((2 * self.space.size, 256, 256, embedding), key=key)
+
+    def policy(self, observations: int, plan: int, key: Array) -> Policy:
+        layers_key, head_key = jax.random.split(key)
+        sizes = (observations * self.space.size + plan, 256, 256, 256)
+        head = PickAndPlace(sizes[-1], self.space.objects, key=head_key)
+        return Policy(VectorEncoder(sizes[:1], key=key), sizes, head, key=layers_key)
+
+
+class Family(NamedTuple):
+    """How agents are built for a kind of space, and how large they are unless told."""
+
+    networks: Callable[[Any], Networks]
+    embedding: int  # the paper's best
+    samples: float  # to train on
+    precision: Any  # to compute in on an accelerator
+
+
+FAMILIES = {
+    Images: Family(ImageNetworks, embedding=512, samples=60e6, precision=jnp.bfloat16),
+    Objects: Family(ObjectNetworks, embedding=64, samples=40e6, precision=jnp.float32),  # millimetres matter
+}
+
+
+def build(name: str, space: Space, embedding: int | None = None, *, key: Array) -> Agent:
+    """A fresh agent of the zoo, for what a world shows and lets do."""
     if name not in AGENTS:
         raise InputError(f"there is no agent {name!r}; choose one of {', '.join(AGENTS)}")
-    spec = AGENTS[name]
-    encoder_key, network_key, policy_key = jax.random.split(key, 3)
-
-    def policy(sees: int, plan: int) -> Policy:
-        network = ImageEncoder(observation_shape, observations=sees, features=FEATURES, key=network_key)
-        return Policy(network, inputs=FEATURES + plan, head=Categorical(actions), key=policy_key)
-
+    spec, family = AGENTS[name], FAMILIES[type(space)]
+    networks, embedding = family.networks(space), embedding or family.embedding
+    encoder_key, policy_key = jax.random.split(key)
     if spec.conditioning == "concatenate":
-        return Concatenate(policy=policy(sees=4, plan=0))
-    encoder = ImageEncoder(observation_shape, observations=2, features=embedding, key=encoder_key)
+        return Concatenate(policy=networks.policy(observations=4, plan=0, key=policy_key))
+    encoder = networks.encoder(embedding, encoder_key)
     if spec.conditioning == "difference":
-        return Difference(policy=policy(sees=1, plan=embedding), encoder=encoder)
-    return Static(policy=policy(sees=2, plan=embedding), encoder=encoder, normalise=spec.normalise)
+        return Difference(policy=networks.policy(observations=1, plan=embedding, key=policy_key), encoder=encoder)
+    policy = networks.policy(observations=2, plan=embedding, key=policy_key)
+    return Static(policy=policy, encoder=encoder, normalise=spec.normalise)

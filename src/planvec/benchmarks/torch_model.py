@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from planvec.agents.agent import Difference
 from planvec.agents.encoders import CONVOLUTIONS, GREY, Conv, ImageEncoder, Linear
-from planvec.agents.policies import HIDDEN
-from planvec.agents.zoo import FEATURES
+from planvec.agents.zoo import FEATURES, HIDDEN
 from planvec.demos import Batch
 from planvec.losses import SEGMENTS
 from planvec.training import Config
@@ -86,7 +85,7 @@ def convert(agent: Difference) -> CPV:
     model = CPV()
     _copy_network(agent.encoder, model.encoder)
     _copy_network(agent.policy.network, model.network)
-    for ours, theirs in zip(agent.policy.layers, model.layers, strict=True):
+    for ours, theirs in zip((*agent.policy.layers, agent.policy.head.linear), model.layers, strict=True):
         _copy(ours, theirs)
     return model
 

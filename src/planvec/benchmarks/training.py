@@ -14,7 +14,7 @@ from planvec.agents.agent import Difference
 from planvec.agents.encoders import ImageEncoder, convolved
 from planvec.benchmarks.measure import Row, rate
 from planvec.demos import PairSet
-from planvec.evaluation import CONDITIONS, evaluate, random_trial
+from planvec.evaluation import evaluate, random_trial
 from planvec.loading import load
 from planvec.losses import SEGMENTS
 from planvec.training import Config
@@ -63,7 +63,7 @@ def _updates(batch: int) -> int:
 
 def _ours(pairs: PairSet, batch: int, seeds: int) -> Row:
     """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, AdamW."""
-    configs = [Config(agent=AGENT, batch=batch, seed=seed) for seed in range(seeds)]
+    configs = [Config(agent=AGENT, batch=batch, seed=seed, optimizer="adam") for seed in range(seeds)]
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(training.start, configs))
     chunk, _ = training.programs(configs[0])
     updates = _updates(batch)
@@ -82,7 +82,7 @@ def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[
         warn(f"not compared with torch: {error}; pip install torch")
         return
     device = "cpu" if jax.default_backend() == "cpu" else "cuda"
-    config, updates = Config(agent=AGENT, batch=batch), _updates(batch)
+    config, updates = Config(agent=AGENT, batch=batch, optimizer="adam"), _updates(batch)
     sample = eqx.filter_jit(PairSet.sample)
     ready = [sample(pairs, jax.random.key(i), batch) for i in range(READY)]
     for mode in (None, torch_model.MODES[device]):
@@ -101,7 +101,7 @@ def _precision() -> str:
 def _against_peak(trained: list[Row]) -> Iterator[Row]:
     """How much of what the device can do in matrix products becomes training."""
     agent, world = training.start(Config(agent=AGENT)).agent, make("crafting")
-    per_sample, peak = flops(agent, world.observation_shape), matrix_peak()
+    per_sample, peak = flops(agent, world.space.shape), matrix_peak()
     yield Row(f"{AGENT}: work in a sample, forward and backward", "MFLOP", 1, per_sample / 1e6)
     yield Row("largest matrix product", "TFLOP/s", 1, peak / 1e12)
     for row in trained:
@@ -115,7 +115,8 @@ def flops(agent: Difference, shape: tuple[int, int, int]) -> int:
     2 for each multiplication and addition; the encoder once for each segment, the policy once; and the backward pass
     twice the forward one, as it has two products (gradients of inputs and of weights) for each of that.
     """
-    policy = _network_products(agent.policy.network, shape) + sum(layer.weight.size for layer in agent.policy.layers)
+    layers = (*agent.policy.layers, agent.policy.head.linear)
+    policy = _network_products(agent.policy.network, shape) + sum(layer.weight.size for layer in layers)
     forward = 2 * (len(SEGMENTS) * _network_products(agent.encoder, shape) + policy)
     return 3 * forward
 
@@ -151,7 +152,7 @@ def _evaluation(world: Crafting, episodes: int) -> Row:
     agent = load("crafting")
     for seed in (0, 1):  # the first compiles, the second has other tasks in the same shapes
         began = time.perf_counter()
-        for condition in CONDITIONS:
+        for condition in world.conditions:
             evaluate([agent], world, random_trial(world, condition, episodes, seed, "discard"), seed)
     seconds = time.perf_counter() - began
-    return Row(f"evaluation, {len(CONDITIONS)} conditions", "s", episodes, seconds)
+    return Row(f"evaluation, {len(world.conditions)} conditions", "s", episodes, seconds)

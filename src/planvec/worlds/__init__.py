@@ -5,7 +5,10 @@ from functools import cache
 from planvec.errors import InputError
 from planvec.worlds.world import World
 
-WORLDS = {"crafting": "a board of trees, rocks, tools and bread: five skills, images of 33×30 pixels, six actions"}
+WORLDS = {
+    "crafting": "a board of trees, rocks, tools and bread: five skills, images of 33×30 pixels, six actions",
+    "tabletop": "a robot arm, four cubes and a box with a lid: twenty skills, where things are, pick-and-place",
+}
 
 
 @cache
@@ -15,4 +18,8 @@ def make(name: str) -> World:
         from planvec.worlds.crafting.world import Crafting
 
         return Crafting()
+    if name == "tabletop":
+        from planvec.worlds.tabletop.world import Tabletop
+
+        return Tabletop()
     raise InputError(f"no world is called '{name}'; there is {', '.join(WORLDS)}")

@@ -1,9 +1,10 @@
 """What a world must offer to collecting, training and evaluation."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, Self, TypeGuard
 
 import numpy as np
+from jax import Array
 
 from planvec.demos import Demonstration
 from planvec.errors import InputError
@@ -21,6 +22,26 @@ def check_recording(noise: float, extras: str) -> None:
         raise InputError(f"extras are either {' or '.join(EXTRAS)}, not '{extras}'")
 
 
+class Images(NamedTuple):
+    """What an agent deals with: it sees an image, and takes one of so many actions."""
+
+    shape: tuple[int, int, int]  # height, width, channels; uint8
+    actions: int
+
+
+class Objects(NamedTuple):
+    """What an agent deals with: it sees where objects are, and names two points, to pick up at and to place at."""
+
+    objects: int  # x, y and z of each are observed, in metres
+
+    @property
+    def size(self) -> int:
+        return 3 * self.objects
+
+
+Space = Images | Objects
+
+
 class Recording(NamedTuple):
     """Demonstrations as an expert left them, laid end to end, NumPy arrays throughout."""
 
@@ -32,11 +53,16 @@ class Recording(NamedTuple):
 
 
 class World(Protocol):
-    """An environment with its skills, its expert and its success test."""
+    """An environment with its skills, its expert and its success test. Whoever brings one also says how it is stepped:
+    as a `PureWorld` or as a `HostedWorld`."""
 
     name: str
-    observation_shape: tuple[int, ...]
-    actions: int
+    space: Space
+    conditions: tuple[str, ...]  # the columns of its results table
+    glance: tuple[str, ...]  # those that are scored while an agent is trained
+    pairs: int  # demonstrations to train on, unless told otherwise …
+    sizes: tuple[int, int]  # … and how many skills their tasks have
+    fps: int  # pictures a second, in films
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -48,6 +74,9 @@ class World(Protocol):
 
     def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
         """Random tasks of `low` to `high` skills."""
+
+    def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
+        """For each size, random tasks of so many skills. The first of all parts can be done together, and so on."""
 
     def record(
         self,
@@ -66,7 +95,10 @@ class World(Protocol):
         """What an agent observes at a stored step: pure and jittable."""
 
     def ends(self, recording: Recording) -> tuple[PyTree, PyTree, np.ndarray]:
-        """First and last observation of each demonstration, and how often each skill was done. int32 [demo, skill]"""
+        """First and last observation of each demonstration, and what it asks for, as in `asked`."""
+
+    def asked(self, tasks: Sequence[Task]) -> np.ndarray:
+        """What must come about for a task to be done, as counts that add up where plans do. int32 [task, …]"""
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> PyTree:
         """Where an episode of each task begins. [task]"""
@@ -82,5 +114,49 @@ class World(Protocol):
     def draw(self, step: PyTree) -> np.ndarray:
         """A picture of a step for people. uint8 [height, width, 3]"""
 
-    def horizon(self, skills: int) -> int:
-        """How many steps a task of so many skills may take."""
+    def film(self, steps: PyTree, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Pictures of an episode, each with the number of actions done by then."""
+
+    def horizon(self, sizes: Sequence[int]) -> int:
+        """How many steps a sum of tasks of so many skills may take."""
+
+
+class PureWorld(World, Protocol):
+    """A world that is a function of its state: episodes run on the accelerator, with the policy inside."""
+
+    def observe(self, state: PyTree) -> PyTree:
+        """What an agent sees of one state."""
+
+    def step(self, state: PyTree, action: PyTree) -> tuple[PyTree, Array]:
+        """One action in one state: the next one, and the number of the skill that was done."""
+
+
+class HostedWorld(World, Protocol):
+    """A world that is a simulator: many episodes at once, stepped from outside."""
+
+    def start(self, scenes: PyTree) -> "Session":
+        """Begin an episode in each scene."""
+
+
+class Session(Protocol):
+    """Episodes under way in a hosted world, to be used in a `with` block."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def observe(self) -> PyTree:
+        """What the agents see. NumPy, [episode, …]"""
+
+    def step(self, actions: np.ndarray) -> np.ndarray:
+        """One action in each episode; whether its simulator survived it. bool [episode]"""
+
+    def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Whether all that is asked for has come about, and whether nothing else has. bool [episode] each"""
+
+    def steps(self) -> PyTree:
+        """The episodes as they are, for `draw` and `film`. NumPy, [episode, …]"""
+
+
+def is_hosted(world: World) -> TypeGuard[HostedWorld]:
+    return hasattr(world, "start")

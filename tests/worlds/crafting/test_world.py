@@ -212,8 +212,8 @@ def test_sampled_tasks():
 
 
 def test_horizons():
-    assert [WORLD.horizon(n) for n in (1, 2, 4, 8, 16)] == [90, 90, 160, 280, 550]
-    assert WORLD.horizon(2) < WORLD.horizon(3) < WORLD.horizon(4) and WORLD.horizon(32) == 1100
+    assert [WORLD.horizon([n]) for n in (1, 2, 4, 8, 16)] == [90, 90, 160, 280, 550]
+    assert WORLD.horizon([2]) < WORLD.horizon([3]) < WORLD.horizon([4]) and WORLD.horizon([16, 16]) == 1100
 
 
 def test_a_task_too_big_for_the_board():

@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 def begin(world: "Crafting", key: Array, task: Array) -> Episode:
     """A fresh scene for an encoded task."""
     asked = world.count_skills(task)
-    horizons = jnp.array([world.horizon(max(1, count)) for count in range(len(task) + 1)], jnp.int32)
+    horizons = jnp.array([world.horizon([max(1, count)]) for count in range(len(task) + 1)], jnp.int32)
     return Episode(
         state=world.reset(key, task),
         asked=asked,

@@ -247,4 +247,4 @@ def _step_many(
 
 def _spaces(world: Crafting) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
     """What an agent observes, and what it can do."""
-    return gymnasium.spaces.Box(0, 255, world.observation_shape, np.uint8), gymnasium.spaces.Discrete(world.actions)
+    return gymnasium.spaces.Box(0, 255, world.space.shape, np.uint8), gymnasium.spaces.Discrete(world.space.actions)

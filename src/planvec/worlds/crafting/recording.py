@@ -106,7 +106,7 @@ def record(
     What comes out depends on (seed, demonstration, attempt) alone, not on the size of the pool.
     """
     tasks, threshold = _widen(tasks), jnp.uint32(min(round(noise * 2**32), 2**32 - 1))
-    limits = np.array([world.horizon(max(1, n)) for n in np.sum(tasks != NO_SKILL, axis=1)], np.int32)
+    limits = np.array([world.horizon([max(1, n)]) for n in np.sum(tasks != NO_SKILL, axis=1)], np.int32)
     pool, kept = _Pool(_lanes(len(tasks)), int(limits.max())), _Kept(tasks)
     nothing = np.full((len(pool.item), tasks.shape[1]), NO_SKILL, np.int8)
     attempts = jax.vmap(partial(_begin, world, seed))(pool.item, pool.tries, nothing)

@@ -4,7 +4,7 @@
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -19,7 +19,7 @@ from planvec.tasks import NO_SKILL, Task, decode_tasks, encode_tasks, parse_task
 from planvec.worlds.crafting import recording, render
 from planvec.worlds.crafting.recording import pad
 from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
-from planvec.worlds.world import Recording, check_recording
+from planvec.worlds.world import Images, Recording, check_recording
 
 FEWEST, MOST = 15, 24  # how many things a scene is filled up to
 TILE, AGENT = (
@@ -35,8 +35,11 @@ class Crafting:
 
     rules: Rules = RULES
     name = "crafting"
-    observation_shape = (3 * (SIZE + 1), 3 * SIZE, 3)
-    actions = len(ACTIONS)
+    space = Images(shape=(3 * (SIZE + 1), 3 * SIZE, 3), actions=len(ACTIONS))
+    conditions = ("4", "8", "16", "1+1", "2+2", "4+4")
+    glance = ("4", "2+2")
+    pairs, sizes = 40_000, (2, 4)
+    fps = 8
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -89,9 +92,9 @@ class Crafting:
         """How often an encoded task asks for each skill. uint8 [skill]"""
         return jnp.sum(task[:, None] == jnp.arange(len(self.skills)), axis=0, dtype=jnp.uint8)
 
-    def horizon(self, skills: int) -> int:
-        """How many steps a task of so many skills may take: the paper's figures, straight lines between and beyond."""
-        known = sorted(HORIZONS)
+    def horizon(self, sizes: Sequence[int]) -> int:
+        """By the number of skills: the paper's figures, straight lines between and beyond."""
+        known, skills = sorted(HORIZONS), sum(sizes)
         if skills <= known[-1]:
             return int(np.interp(skills, known, [HORIZONS[n] for n in known]))
         return -(-HORIZONS[known[-1]] * skills // known[-1])
@@ -121,6 +124,9 @@ class Crafting:
         keys = jax.random.split(random_key(*seed), count)
         return decode_tasks(jax.vmap(partial(self.sample_task, low=low, high=high))(keys), self.skills)
 
+    def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
+        return [self.sample_tasks((*seed, i), count, size, size) for i, size in enumerate(sizes)]
+
     def record(
         self,
         tasks: Sequence[Task],
@@ -144,6 +150,10 @@ class Crafting:
         first = State(**demos.stored)
         last, done = recording.final(self, demos)
         return np.asarray(observe_many(self, first)), np.asarray(observe_many(self, last)), done
+
+    def asked(self, tasks: Sequence[Task]) -> np.ndarray:
+        """How often each skill must be done. int32 [task, skill]"""
+        return np.array([[task.count(skill) for skill in self.skills] for task in tasks], np.int32)
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
         """A random scene for each task. [task]"""
@@ -170,6 +180,10 @@ class Crafting:
     def draw(self, state: State) -> np.ndarray:
         """The picture for people."""
         return render.draw(self.rules, state)
+
+    def film(self, states: State, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        for time in range(len(actions) + 1):
+            yield time, self.draw(jax.tree.map(lambda leaf, time=time: leaf[time], states))
 
     def _needs(self, task: Array) -> Array:
         """How many of each thing must be there at first: tools, and targets that no earlier skill makes."""

@@ -1,0 +1,79 @@
+"""The expert at work: attempts at tasks, each in a scene of its own. Runs in the pool's workers: NumPy alone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from planvec.tasks import NO_SKILL, Task
+from planvec.worlds.tabletop.expert import follow
+from planvec.worlds.tabletop.geometry import CUBE
+from planvec.worlds.tabletop.layouts import random_layout
+from planvec.worlds.tabletop.simulator import Simulator, positions
+from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, goals, outcome
+
+PATIENCE = 8  # actions for each skill, before an attempt is given up
+DONE, EXTRAS, FAILED = range(3)  # EXTRAS: a cube came into a relation that the task did not ask for
+
+
+class Attempt(NamedTuple):
+    states: np.ndarray  # [step, state]
+    actions: np.ndarray  # float32 [action, 4]
+    status: int
+    extras: int  # relations that were not asked for
+
+
+def attempt(simulator: Simulator, task: Task, seed: Sequence[int], noise: float) -> Attempt:
+    """One try at a task in a random scene; `noise` is the error of the hand, a share of a cube's side.
+
+    Everything random about it follows from the seed.
+    """
+    rng = np.random.default_rng(seed)
+    states, actions, index = [simulator.place(random_layout(rng, task))], [], 0
+    while len(actions) < PATIENCE * len(task):
+        action, index = follow(positions(states[-1]), task, index)
+        if action is None:
+            break
+        actions.append((action + noise * 2 * CUBE * rng.standard_normal(4)).astype(np.float32))
+        state, sane = simulator.pick_and_place(states[-1], actions[-1])
+        if not sane:
+            break
+        states.append(state)
+    states, actions = np.stack(states), np.array(actions, np.float32).reshape(-1, 4)[: len(states) - 1]
+    return Attempt(states, actions, *_verdict(positions(states), task))
+
+
+def _verdict(steps: np.ndarray, task: Task) -> tuple[int, int]:
+    """How an attempt ended, and how many relations it brought about beyond its task's."""
+    asked = np.isin(SKILLS, outcome(task))
+    brought = goals(steps)[:LID_ON] if len(steps) > 1 else np.zeros(LID_ON, bool)
+    if not closed(steps[-1]) or (asked & ~brought).any():
+        return FAILED, 0
+    extras = int((brought & ~asked).sum())
+    return (EXTRAS if extras else DONE), extras
+
+
+class Attempts(NamedTuple):
+    """Many attempts in arrays of one size, padded."""
+
+    steps: np.ndarray  # float32 [attempt, step, 18]
+    actions: np.ndarray  # float32 [attempt, action, 4]
+    lengths: np.ndarray  # int32 [attempt], actions
+    status: np.ndarray  # int32 [attempt]
+    extras: np.ndarray  # int32 [attempt]
+
+
+def make_attempts(simulator: Simulator, codes: np.ndarray, seeds: np.ndarray, noise: np.ndarray) -> Attempts:
+    """An attempt at each encoded task. [attempt, skill], [attempt, words], [attempt]"""
+    most = PATIENCE * codes.shape[1]
+    results = []
+    for code, seed, error in zip(codes, seeds, noise, strict=True):
+        task = tuple(SKILLS[skill] for skill in code if skill != NO_SKILL)
+        states, actions, status, extras = attempt(simulator, task, seed.tolist(), float(error))
+        results.append((_pad(positions(states), most + 1), _pad(actions, most), len(actions), status, extras))
+    steps, actions, *numbers = zip(*results, strict=True)
+    return Attempts(np.stack(steps), np.stack(actions), *(np.array(column, np.int32) for column in numbers))
+
+
+def _pad(rows: np.ndarray, length: int) -> np.ndarray:
+    return np.pad(rows, ((0, length - len(rows)), (0, 0)))

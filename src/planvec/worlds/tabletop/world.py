@@ -1,0 +1,259 @@
+"""The tabletop world: a robot arm that picks and places, four cubes, a box with a lid. Physics by MuJoCo."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from jax import Array
+
+from planvec.demos import Demonstration
+from planvec.errors import InputError
+from planvec.tasks import Task, encode_tasks, parse_task
+from planvec.worlds.tabletop import layouts, skills
+from planvec.worlds.tabletop.attempts import DONE, EXTRAS, attempt
+from planvec.worlds.tabletop.geometry import OBJECTS
+from planvec.worlds.tabletop.pool import Pool
+from planvec.worlds.tabletop.scene import scene
+from planvec.worlds.tabletop.simulator import Simulator, positions
+from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, compatible, goals, outcome, relations
+from planvec.worlds.world import Objects, Recording, check_recording
+
+# Three times the expert's mean number of actions, rounded up: 1.8 for a skill, 3.7 for a task of two, 3.2 for two that
+# can hold together.
+HORIZONS = {(1,): 6, (2,): 12, (1, 1): 10}
+TRIES = 50  # attempts at one demonstration before giving up
+BLOCK = 1024  # attempts between two words of progress
+PICTURE = {"width": 320, "height": 240}
+SKIPPED = 2  # of so many pictures that the simulator offers, one is in a film
+
+
+class Tabletop:
+    """The world; its simulators start when they are first needed."""
+
+    name = "tabletop"
+    space = Objects(len(OBJECTS))
+    conditions = ("1", "2", "1+1")
+    glance = ("1", "1+1")
+    pairs, sizes = 90_000, (1, 2)
+    fps = 12
+    skills = SKILLS
+
+    def __init__(self, workers: int | None = None) -> None:
+        """`workers`: processes that simulate, as many as there are cores unless told. It changes no result."""
+        self._workers = workers
+
+    @cached_property
+    def pool(self) -> Pool:
+        return Pool(self._workers)
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """For one scene at a time, and for pictures."""
+        return Simulator()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        limits = [value for name, value in vars(skills).items() if name.endswith("TOLERANCE") or name == "MOVED"]
+        return hashlib.sha256(repr((scene(), SKILLS, limits)).encode()).hexdigest()[:16]
+
+    def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
+        """Each number of skills as likely as any other, and each skill too."""
+        rng = random(seed)
+        sizes = rng.integers(low, high + 1, count)
+        return [tuple(SKILLS[skill] for skill in rng.integers(len(SKILLS), size=size)) for size in sizes]
+
+    def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
+        """What the parts of a sum bring about can hold together: other draws are thrown away."""
+        drawn: list[tuple[Task, ...]] = []
+        while len(drawn) < count:
+            part_seeds = [(*seed, len(drawn), part) for part in range(len(sizes))]
+            parts = [self.sample_tasks(s, count, n, n) for s, n in zip(part_seeds, sizes, strict=True)]
+            drawn += [tasks for tasks in zip(*parts, strict=True) if len(sizes) == 1 or _add_up(tasks)]
+        return [list(tasks) for tasks in zip(*drawn[:count], strict=True)]
+
+    def record(
+        self,
+        tasks: Sequence[Task],
+        seed: Sequence[int],
+        noise: float = 0.0,
+        extras: str = "discard",
+        progress: Callable[[int], None] = lambda finished: None,
+    ) -> Recording:
+        """A demonstration of each task by the expert; `noise` is the error of its hand, a share of a cube's side.
+
+        What comes out depends on (seed, demonstration, attempt) alone, not on the number of workers.
+        """
+        check_recording(noise, extras)
+        return _Recorder(tasks, seed, noise, extras).record(self.pool, progress)
+
+    def replay(self, demos: Recording) -> np.ndarray:
+        """Where everything was, at every step. float32 [all steps, 18]"""
+        return demos.stored["steps"]
+
+    def decode(self, step: Array) -> Array:
+        return step
+
+    def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        ends = np.cumsum(demos.lengths + 1)
+        starts, steps = ends - demos.lengths - 1, demos.stored["steps"]
+        times = np.minimum(starts[:, None] + np.arange(demos.lengths.max() + 1), ends[:, None] - 1)
+        return steps[starts], steps[ends - 1], goals(steps[times]).astype(np.int32)
+
+    def asked(self, tasks: Sequence[Task]) -> np.ndarray:
+        """All of the skills' relations where they can hold together, else what is left of them when they are done in
+        order; and the box closed. int32 [task, 21]"""
+        wanted = [set(task) if compatible(task) else set(outcome(task)) for task in tasks]
+        return np.array([[*(skill in names for skill in SKILLS), True] for names in wanted], np.int32)
+
+    def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> np.ndarray:
+        """States of the simulator. [task, state]"""
+        rngs = [random((*seed, i)) for i in range(len(tasks))]
+        return self.pool.place(np.stack([layouts.random_layout(*both) for both in zip(rngs, tasks, strict=True)]))
+
+    def start(self, scenes: np.ndarray) -> "Episodes":
+        return Episodes(self.pool, scenes)
+
+    def demonstrate(
+        self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
+    ) -> Demonstration:
+        """The expert doing one task in a random scene."""
+        task = parse_task(task, SKILLS)
+        check_recording(noise, extras)
+        for number in range(TRIES):
+            states, actions, status, _ = attempt(self.simulator, task, (*_words((seed,)), number), noise)
+            if status == DONE or (status == EXTRAS and extras == "keep"):
+                return Demonstration(task, positions(states), actions, states)
+        raise InputError(_cannot(task, noise))
+
+    def events(self, steps: np.ndarray, actions: np.ndarray) -> list[str | None]:
+        """Which relation each action brought about, if any; the first where there are several."""
+        holds = relations(_positions(steps))
+        fresh = holds[1:] & ~holds[:-1]
+        return [SKILLS[row.argmax()] if row.any() else None for row in fresh]
+
+    def draw(self, step: np.ndarray) -> np.ndarray:
+        """A picture of a state of the simulator, or of positions alone."""
+        state = self.simulator.place(step.reshape(len(OBJECTS), 3)) if step.shape == (3 * len(OBJECTS),) else step
+        return self.simulator.render(state, **PICTURE)
+
+    def film(self, states: np.ndarray, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """The arm on its way: every action is simulated again, which gives exactly what it gave before."""
+        yield 0, self.draw(states[0])
+        for time, (state, action) in enumerate(zip(states[:-1], actions, strict=True)):
+            seen: list[np.ndarray] = []
+            watch = _every(SKIPPED, lambda simulator, seen=seen: seen.append(simulator.render(**PICTURE)))
+            self.simulator.pick_and_place(state, action, watch)
+            yield from ((time, picture) for picture in seen)
+            yield time + 1, self.draw(states[time + 1])
+
+    def horizon(self, sizes: Sequence[int]) -> int:
+        return HORIZONS.get(tuple(sizes), HORIZONS[1,] * sum(sizes))
+
+
+class Episodes:
+    """Episodes under way. The simulator remembers nothing, so a state is all there is to keep of each."""
+
+    def __init__(self, pool: Pool, states: np.ndarray) -> None:
+        self._pool, self._states = pool, states
+        self._at_first = relations(positions(states))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def observe(self) -> np.ndarray:
+        return positions(self._states)
+
+    def step(self, actions: np.ndarray) -> np.ndarray:
+        self._states, sane = self._pool.step(self._states, actions)
+        return sane
+
+    def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Nothing else: no relation that was neither asked for nor there at first, and the box closed."""
+        now = self.observe()
+        held, shut, wanted = relations(now), closed(now), asked.astype(bool)
+        done = np.all(held | ~wanted[:, :LID_ON], axis=1) & (shut | ~wanted[:, LID_ON])
+        return done, shut & ~np.any(held & ~wanted[:, :LID_ON] & ~self._at_first, axis=1)
+
+    def steps(self) -> np.ndarray:
+        return self._states
+
+
+class _Recorder:
+    """Demonstrations as they come in; attempts that failed are made again in another scene."""
+
+    def __init__(self, tasks: Sequence[Task], seed: Sequence[int], noise: float, extras: str) -> None:
+        self.tasks, self.noise, self.keep_extras = tasks, noise, extras == "keep"
+        self.codes = encode_tasks(tasks, SKILLS)
+        self.words = _words(seed)
+        self.kept: dict[int, tuple[np.ndarray, np.ndarray, int]] = {}
+        self.attempts = np.zeros((len(tasks), 3), np.int64)
+
+    def record(self, pool: Pool, progress: Callable[[int], None]) -> Recording:
+        left = np.arange(len(self.tasks))
+        while len(left):
+            block = left[:BLOCK]
+            tries = self.attempts[block].sum(axis=1)
+            if tries.max() >= TRIES:
+                raise InputError(_cannot(self.tasks[block[tries.argmax()]], self.noise))
+            seeds = np.column_stack([np.tile(self.words, (len(block), 1)), block, tries])
+            self._take(block, pool.attempt(self.codes[block], seeds, self.noise))
+            left = np.concatenate([[i for i in block if i not in self.kept], left[BLOCK:]]).astype(int)
+            progress(len(self.kept))
+        steps, actions, extras = zip(*(self.kept[i] for i in range(len(self.tasks))), strict=True)
+        return Recording(
+            stored={"steps": np.concatenate(steps)},
+            actions=np.concatenate(actions),
+            lengths=np.array(list(map(len, actions)), np.int32),
+            extras=np.array(extras, np.int32),
+            attempts=self.attempts,
+        )
+
+    def _take(self, block: np.ndarray, made: Any) -> None:
+        good = (made.status == DONE) | ((made.status == EXTRAS) & self.keep_extras)
+        self.attempts[block, np.where(good, DONE, made.status)] += 1
+        for row in np.flatnonzero(good):
+            length = made.lengths[row]
+            steps, actions = made.steps[row, : length + 1], made.actions[row, :length]
+            self.kept[int(block[row])] = steps, actions, int(made.extras[row])
+
+
+def random(seed: Sequence[int]) -> np.random.Generator:
+    """A source of randomness that depends on all the numbers, the first of which is a seed."""
+    return np.random.default_rng(_words(seed))
+
+
+def _words(seed: Sequence[int]) -> list[int]:
+    if not 0 <= seed[0] < 2**32:
+        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {seed[0]}")
+    return [int(word) for word in seed]
+
+
+def _add_up(tasks: Sequence[Task]) -> bool:
+    """Whether what all the tasks bring about can hold together."""
+    return compatible({skill for task in tasks for skill in outcome(task)})
+
+
+def _positions(steps: np.ndarray) -> np.ndarray:
+    """Of states of the simulator, or of positions as they are."""
+    return steps if steps.shape[-1] == 3 * len(OBJECTS) else positions(steps)
+
+
+def _cannot(task: Task, noise: float) -> str:
+    return f"the expert failed {TRIES} times at {', '.join(task)}; with noise {noise} its hand may be too unsure"
+
+
+def _every(count: int, do: Callable[[Simulator], None]) -> Callable[[Simulator], None]:
+    """A function that does it every so many calls."""
+    calls = 0
+
+    def maybe(simulator: Simulator) -> None:
+        nonlocal calls
+        if calls % count == 0:
+            do(simulator)
+        calls += 1
+
+    return maybe
