@@ -20,3 +20,4 @@ gymnasium.register(
     entry_point="planvec.worlds.crafting.gym:CraftingEnv",
     vector_entry_point="planvec.worlds.crafting.gym:CraftingVectorEnv",
 )
+gymnasium.register("planvec/Tabletop-v0", entry_point="planvec.worlds.tabletop.gym:TabletopEnv")

@@ -326,10 +326,10 @@ class Agents:
 class Bench:
     """Measure speeds on this machine, beside whatever comparable is installed."""
 
-    what: Positional[Literal["crafting", "training"]] = "crafting"
-    """What to measure: the crafting world; or training and evaluation of cpv-full."""
+    what: Positional[Literal["crafting", "tabletop", "training"]] = "crafting"
+    """What to measure: the crafting world; the tabletop; or training and evaluation of cpv-full."""
     batch: tuple[int, ...] = ()
-    """Batch sizes to try instead of the usual ones."""
+    """Batch sizes to try instead of the usual ones; on the tabletop, of each core."""
     json: Annotated[Path | None, arg(name="json")] = None
     """Also write the table to this file."""
 
@@ -341,6 +341,10 @@ class Bench:
         rows, notes = [], []
         if self.what == "crafting":
             measured = crafting.run(self.batch or None)
+        elif self.what == "tabletop":
+            from planvec.benchmarks import tabletop  # needs MuJoCo
+
+            measured = tabletop.run(self.batch or None, warn=notes.append)
         else:
             measured = training.run(self.batch or None, warn=notes.append)
         table = Table("what", "batch", "rate", title=f"planvec bench {self.what}")

@@ -272,6 +272,6 @@ def chart(results: dict[str, Any], path: Path) -> None:
         axes.set(title=condition, xlim=(0, 100), yticks=rows, yticklabels=shown)
         axes.spines[["top", "right"]].set_visible(False)
     np.atleast_1d(figure.axes)[0].invert_yaxis()
-    figure.axes[-1].legend(loc="lower right", frameon=False, fontsize=8)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False)
     figure.supxlabel("success, %")
     save_figure(path, figure)

@@ -13,8 +13,8 @@ from planvec.agents.encoders import (
     ImageEncoder,
     Linear,
     convolve,
+    convolve_batch_last,
     convolve_rows,
-    convolve_tiles,
     kaiming,
 )
 
@@ -55,29 +55,48 @@ def test_every_layer_has_the_papers_shape(encoder):
     assert call(encoder, *images(2)).shape == (2, 512)
 
 
-@pytest.mark.parametrize("i", range(4))
-def test_convolutions_are_equal_in_value_and_gradient(i):
-    layer = CONVOLUTIONS[i]
-    rng = np.random.default_rng(i)
-    weight_shape = (layer.kernel, layer.kernel, INPUTS[i][-1], layer.channels)
-    shapes = ((3, *INPUTS[i]), weight_shape, (3, *OUTPUTS[i]))
-    x, weight, direction = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
+def turned(x, weight, stride, padding):
+    """convolve_batch_last, called as the others are."""
+    return jnp.moveaxis(convolve_batch_last(jnp.moveaxis(x, 0, -1), weight, stride, padding), -1, 0)
+
+
+PAPERS = [(*INPUTS[i], *CONVOLUTIONS[i]) for i in range(4)]
+ODD = [(5, 7, 2, 4, 3, 3, 0), (4, 9, 3, 5, 2, 1, 0), (7, 5, 1, 3, 5, 3, 2), (3, 3, 2, 2, 3, 2, 2)]
+
+
+@pytest.mark.parametrize("height, width, inputs, outputs, kernel, stride, padding", PAPERS + ODD)
+def test_convolutions_are_equal_in_value_and_gradient(height, width, inputs, outputs, kernel, stride, padding):
+    rng = np.random.default_rng(height)
+    x = rng.normal(size=(3, height, width, inputs)).astype(np.float32)
+    weight = rng.normal(size=(kernel, kernel, inputs, outputs)).astype(np.float32)
+    direction = rng.normal(size=convolve_native(x, weight, stride, padding).shape).astype(np.float32)
 
     @functools.partial(jax.jit, static_argnums=0)
     def value_and_gradients(convolution):
-        y, pull = jax.vjp(lambda x, w: convolution(x, w, layer.stride, layer.padding), x, weight)
+        y, pull = jax.vjp(lambda x, w: convolution(x, w, stride, padding), x, weight)
         return y, *pull(direction)
 
     expected = value_and_gradients(convolve_native)
-    ways = [convolve, convolve_rows] + [lambda x, w, *_: convolve_tiles(x, w)] * (i == 0)
-    for way in ways:
+    for way in (convolve, convolve_rows, turned):
         for one, other in zip(value_and_gradients(way), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
 
 
-def test_tiles_drop_the_remainder_as_a_convolution_does():
-    x, weight = jnp.arange(2 * 5 * 7 * 2, dtype=jnp.float32).reshape(2, 5, 7, 2), jnp.ones((3, 3, 2, 4))
-    np.testing.assert_allclose(convolve_tiles(x, weight), convolve_native(x, weight, 3, 0))
+@pytest.mark.parametrize("dtype, tolerance", [(jnp.float32, 1e-4), (jnp.bfloat16, 0.1)])
+def test_both_orders_of_the_axes_are_one_network(encoder, monkeypatch, dtype, tolerance):
+    first, last = images(2)
+    encoder = jax.tree.map(lambda leaf: leaf.astype(dtype), encoder)
+
+    def features_and_gradients(backend):
+        monkeypatch.setattr(jax, "default_backend", lambda: backend)
+        energy = eqx.filter_jit(lambda encoder: jnp.sum(encoder((first, last)) ** 2))
+        return encoder((first, last)), eqx.filter_grad(energy)(encoder)
+
+    one, other = features_and_gradients("cpu"), features_and_gradients("gpu")
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        assert a.dtype == b.dtype
+        scale = np.abs(np.asarray(b, np.float32)).max()
+        np.testing.assert_allclose(np.asarray(a, np.float32), np.asarray(b, np.float32), atol=tolerance * scale)
 
 
 def test_convolution_under_scan_grad_and_vmap():

@@ -1,7 +1,7 @@
 """Encoders: networks that take a tuple of observations and give one vector.
 
-Everything is batch-first: images are (N, height, width, channels). A layer computes in the dtype of its own
-weights, so casting an agent's weights is all that mixed precision takes.
+Everything is batch-first: images are (N, height, width, channels); only on a CPU the batch is last between the layers.
+A layer computes in the dtype of its own weights, so casting an agent's weights is all that mixed precision takes.
 """
 
 import math
@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from planvec.errors import InputError
 
@@ -26,18 +26,17 @@ class Encoder(eqx.Module):
     def __call__(self, observations: tuple[Observation, ...]) -> Array: ...
 
 
-def kaiming(key: Array, shape: tuple[int, ...]) -> Array:
-    """Normal weights of variance 2 / fan-out, for a kernel (…, inputs, outputs)."""
-    fan_out = math.prod(shape[:-2]) * shape[-1]
-    return jax.random.normal(key, shape) * math.sqrt(2 / fan_out)
+def kaiming(key: Array, shape: tuple[int, ...], fan: int = -1) -> Array:
+    """Normal weights of variance 2 / fan-out (`fan` −1) or 2 / fan-in (−2), for a kernel (…, inputs, outputs)."""
+    return jax.random.normal(key, shape) * math.sqrt(2 / (math.prod(shape[:-2]) * shape[fan]))
 
 
 class Linear(eqx.Module):
     weight: Array  # (inputs, outputs)
     bias: Array  # (outputs,)
 
-    def __init__(self, inputs: int, outputs: int, *, key: Array):
-        self.weight = kaiming(key, (inputs, outputs))
+    def __init__(self, inputs: int, outputs: int, fan: int = -1, *, key: Array):
+        self.weight = kaiming(key, (inputs, outputs), fan)
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Array, out: Any = None) -> Array:
@@ -96,6 +95,57 @@ def convolve_rows(x: Array, weight: Array, stride: int, padding: int) -> Array:
     return flat.reshape(n, rows, columns, outputs)
 
 
+def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> Array:
+    """(H, W, inputs, N) * (k, k, inputs, outputs) → (H', W', outputs, N), as matrix products for a CPU.
+
+    The window that an output sees is a slice of long rows here: cheap to copy, and to add to. At the border it is
+    clipped, and so is the kernel: no padding is multiplied. Where stride = kernel all outputs share one product.
+    """
+    k, outputs, n = len(weight), weight.shape[-1], x.shape[-1]
+    rows, columns = (_windows(size, k, stride, padding) for size in x.shape[:2])
+    kernel = weight.transpose(3, 0, 1, 2)
+    if stride == k and padding == 0:
+        tiles = x[: len(rows) * k, : len(columns) * k].reshape(len(rows), k, len(columns), k, -1, n)
+        tiles = tiles.transpose(0, 2, 1, 3, 4, 5).reshape(len(rows) * len(columns), -1, n)
+        return _products(kernel.reshape(outputs, -1), tiles).reshape(len(rows), len(columns), outputs, n)
+
+    def output(ys: slice, xs: slice, taps_y: slice, taps_x: slice) -> Array:
+        return _product(kernel[:, taps_y, taps_x].reshape(outputs, -1), x[ys, xs].reshape(-1, n))
+
+    return jnp.stack([jnp.stack([output(ys, xs, ky, kx) for xs, kx in columns]) for ys, ky in rows])
+
+
+def _windows(size: int, kernel: int, stride: int, padding: int) -> list[tuple[slice, slice]]:
+    """For each output along a side of the image: the inputs it sees, and the taps of the kernel it sees them through."""
+    starts = (stride * i - padding for i in range(convolved(size, kernel, stride, padding)))
+    return [(slice(max(at, 0), min(at + kernel, size)), slice(max(-at, 0), min(kernel, size - at))) for at in starts]
+
+
+@jax.custom_vjp
+def _products(weight: Array, x: Array) -> Array:
+    """(outputs, inputs) · (batch, inputs, N) → (batch, outputs, N). Gradients in the forms that are fast on a CPU."""
+    return _spread(weight, x) @ x
+
+
+def _spread(weight: Array, x: Array) -> Array:
+    return jnp.broadcast_to(weight, (len(x), *weight.shape))
+
+
+def _products_pull(saved: tuple[Array, Array], y: Array) -> tuple[Array, Array]:
+    weight, x = saved
+    by_batch = ((0,), (0,))
+    of_weight = lax.dot_general(x, y, (((2,), (2,)), by_batch)).sum(0).T
+    return of_weight, lax.dot_general(_spread(weight, x), y, (((1,), (1,)), by_batch))
+
+
+_products.defvjp(lambda weight, x: (_products(weight, x), (weight, x)), _products_pull)
+
+
+def _product(weight: Array, x: Array) -> Array:
+    """(outputs, inputs) · (inputs, N) → (outputs, N)"""
+    return _products(weight, x[None])[0]
+
+
 def convolved(size: int, kernel: int, stride: int, padding: int) -> int:
     """The side of a convolution's output."""
     return (size + 2 * padding - kernel) // stride + 1
@@ -146,9 +196,20 @@ class ImageEncoder(Encoder):
 
     def __call__(self, observations: tuple[Array, ...]) -> Array:
         x = self._stack(observations)
+        if jax.default_backend() == "cpu":
+            return self._batch_last(x)
         for conv in self.convs:
             x = jax.nn.relu(conv(x))
         return self.linear(x.reshape(len(x), -1), out=jnp.float32)
+
+    def _batch_last(self, x: Array) -> Array:
+        """The same network, with the batch last between its layers."""
+        x = jnp.moveaxis(x, 0, -1)
+        for conv in self.convs:
+            x = convolve_batch_last(x, conv.weight, conv.stride, conv.padding)
+            x = jax.nn.relu(x + conv.bias[:, None])
+        x = _product(self.linear.weight.T, x.reshape(-1, x.shape[-1])).T
+        return x.astype(jnp.float32) + self.linear.bias
 
     def _stack(self, images: tuple[Array, ...]) -> Array:
         """Images (N, height, width, channels) of 0…255 as one, scaled and concatenated on channels."""

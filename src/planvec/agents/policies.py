@@ -86,8 +86,8 @@ class PickAndPlace(Head):
 
     def __init__(self, inputs: int, objects: int, *, key: Array):
         attention_key, place_key = jax.random.split(key)
-        self.attention = Linear(inputs, objects, key=attention_key)
-        self.place = Linear(inputs + objects, 2, key=place_key)
+        self.attention = Linear(inputs, objects, fan=-2, key=attention_key)  # by fan-out, two outputs would begin wild
+        self.place = Linear(inputs + objects, 2, fan=-2, key=place_key)
 
     def __call__(self, hidden: Array, now: Observation) -> Points:
         attention = jax.nn.softmax(self.attention(hidden, out=jnp.float32))

@@ -128,11 +128,10 @@ def _shifted(skill: Skill, held: list[Skill]) -> set[str]:
     """The cubes that lose their relation when a skill is done: its own, what stands in its way, and all on top."""
     boxed = {other.cube for other in held if other.family == PLACE_IN_BOX}
     shifted = {skill.cube} | (boxed if skill.family == PLACE_IN_BOX else boxed & {skill.base})
-    above = {other.cube for other in held if other.base == skill.base is not None}
-    while above - shifted:
+    shifted |= {other.cube for other in held if other.base == skill.base is not None}
+    while above := {other.cube for other in held if other.base in shifted} - shifted:
         shifted |= above
-        above = {other.cube for other in held if other.base in shifted}
-    return shifted | {other.cube for other in held if other.base in shifted}
+    return shifted
 
 
 def in_order(skills: Iterable[str]) -> Task:

@@ -24,6 +24,7 @@ from planvec.worlds.world import Objects, Recording, check_recording
 # can hold together.
 HORIZONS = {(1,): 6, (2,): 12, (1, 1): 10}
 TRIES = 50  # attempts at one demonstration before giving up
+DRAWS, LEAST_DRAW = 100, 64  # of parts for sums, before giving up; and how many are drawn at once, at least
 BLOCK = 1024  # attempts between two words of progress
 PICTURE = {"width": 320, "height": 240}
 SKIPPED = 2  # of so many pictures that the simulator offers, one is in a film
@@ -67,11 +68,13 @@ class Tabletop:
     def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
         """What the parts of a sum bring about can hold together: other draws are thrown away."""
         drawn: list[tuple[Task, ...]] = []
-        while len(drawn) < count:
-            part_seeds = [(*seed, len(drawn), part) for part in range(len(sizes))]
-            parts = [self.sample_tasks(s, count, n, n) for s, n in zip(part_seeds, sizes, strict=True)]
+        many = max(count, LEAST_DRAW)
+        for turn in range(DRAWS):
+            parts = [self.sample_tasks((*seed, turn, part), many, size, size) for part, size in enumerate(sizes)]
             drawn += [tasks for tasks in zip(*parts, strict=True) if len(sizes) == 1 or _add_up(tasks)]
-        return [list(tasks) for tasks in zip(*drawn[:count], strict=True)]
+            if len(drawn) >= count:
+                return [list(tasks) for tasks in zip(*drawn[:count], strict=True)]
+        raise InputError(f"tasks of {'+'.join(map(str, sizes))} skills can hardly ever be done together; add up fewer")
 
     def record(
         self,
