@@ -10,7 +10,8 @@ from oracles.boards import plain
 
 from planvec.agents import build
 from planvec.errors import InputError
-from planvec.evaluation import Score, evaluate, make_trial, parse_condition, random_trial
+from planvec.evaluation import Score, evaluate, make_trial, random_trial
+from planvec.tasks import parse_condition
 from planvec.worlds import make
 
 WORLD = make("crafting")

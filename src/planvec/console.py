@@ -11,7 +11,8 @@ from rich.table import Table
 
 from planvec import paper
 from planvec.agents import Agent
-from planvec.evaluation import Score, Trial, evaluate, parse_condition, random_trial
+from planvec.evaluation import Score, Trial, evaluate, random_trial
+from planvec.tasks import parse_condition
 from planvec.worlds.world import World
 
 out, log = Console(), Console(stderr=True)

@@ -5,7 +5,6 @@ of two skills each. Success: all that came about in the references has come abou
 """
 
 import math
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from jax import Array
 
 from planvec.agents import Agent
 from planvec.errors import InputError
-from planvec.tasks import Task
+from planvec.tasks import Task, parse_condition
 from planvec.worlds.world import HostedWorld, PureWorld, World, is_hosted
 
 
@@ -50,13 +49,6 @@ class Trial(NamedTuple):
     scenes: Any  # world states [episode]
     wanted: np.ndarray  # int32 [episode, …], what came about in the references: how often each skill was done, say
     horizon: int
-
-
-def parse_condition(text: str) -> tuple[int, ...]:
-    """Read "2+2" as (2, 2)."""
-    if not re.fullmatch(r"[1-9]\d*(\+[1-9]\d*)*", text.strip()):
-        raise InputError(f"'{text}' is not a condition; write a number of skills like 4, or a sum like 2+2")
-    return tuple(map(int, text.strip().split("+")))
 
 
 @lru_cache(maxsize=16)

@@ -1,5 +1,6 @@
 """Skills, tasks and conditions: the vocabulary that all worlds share."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -64,3 +65,10 @@ def encode_tasks(tasks: Sequence[Task], skills: Sequence[str]) -> np.ndarray:
 def decode_tasks(codes: np.ndarray, skills: Sequence[str]) -> list[Task]:
     """The inverse of `encode_tasks`."""
     return [tuple(skills[code] for code in row if code != NO_SKILL) for row in np.asarray(codes)]
+
+
+def parse_condition(text: str) -> tuple[int, ...]:
+    """Read "2+2" as (2, 2)."""
+    if not re.fullmatch(r"[1-9]\d*(\+[1-9]\d*)*", text.strip()):
+        raise InputError(f"'{text}' is not a condition; write a number of skills like 4, or a sum like 2+2")
+    return tuple(map(int, text.strip().split("+")))
