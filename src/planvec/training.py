@@ -209,7 +209,7 @@ def make_optimizer(config: Config) -> optax.GradientTransformation:
         return adam
     muon = optax.chain(
         optax.trace(decay=0.95, nesterov=True),
-        optax.stateless_with_tree_map(lambda momentum, _: orthogonal(momentum, precision(config))),
+        optax.stateless(lambda momenta, _: _orthogonal_all(momenta, precision(config))),
         optax.add_decayed_weights(config.weight_decay),
         optax.scale_by_learning_rate(rate),
     )
@@ -219,6 +219,17 @@ def make_optimizer(config: Config) -> optax.GradientTransformation:
 def _optimizer_of(weight: Array) -> str:
     """Muon takes matrices and kernels; Adam takes biases, and layers so narrow that they choose the action."""
     return "muon" if weight.ndim > 1 and weight.shape[-1] >= NARROWEST else "adam"
+
+
+def _orthogonal_all(momenta: Any, dtype: Any) -> Any:
+    """Matrices of one shape together: on a GPU the many small products cost more to start than to compute."""
+    leaves, structure = jax.tree.flatten(momenta)
+    for shape in dict.fromkeys(leaf.shape for leaf in leaves):
+        alike = [i for i, leaf in enumerate(leaves) if leaf.shape == shape]
+        turned = jax.vmap(partial(orthogonal, dtype=dtype))(jnp.stack([leaves[i] for i in alike]))
+        for i, matrix in zip(alike, turned, strict=True):
+            leaves[i] = matrix
+    return jax.tree.unflatten(structure, leaves)
 
 
 def orthogonal(momentum: Array, dtype: Any) -> Array:
