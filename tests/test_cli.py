@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from planvec import cli
+from planvec import cli, measuring
 from planvec.agents import AGENTS
 from planvec.worlds import make
 
@@ -42,6 +42,14 @@ def test_collect_and_inspect(tmp_path, monkeypatch, capsys):
         (("collect", "--inspect", "nowhere"), "nowhere"),
         (("render", "crafting", "--task", "Fly", "--gif", "x.gif"), "no skill is called 'Fly'"),
         (("render", "crafting"), "--gif"),
+        (("render", "crafting", "--save", "x.gif"), "ends in .safetensors"),
+        (("act", "crafting", "--demo", "A=ChopTree"), "--plan"),
+        (("act", "crafting", "--plan", "A", "--demo", "ChopTree"), "names no demonstration"),
+        (("act", "crafting", "--plan", "A", "--demo", "A=./x.safetensors"), "there is no file x.safetensors"),
+        (("act", "crafting", "--plan", "A", "--demo", "A=ChopTree", "--gif", "x.png"), "ends in .gif"),
+        (("act", "tabletop", "--plan", "A", "--demo", "A=x", "--agent", "crafting"), "lives in 'crafting'"),
+        (("measure", "mars"), "no shipped agent is called 'mars'"),
+        (("measure", "crafting", "--tasks", "1"), "at least 8 tasks"),
         (("train", "crafting"), "say where to"),
         (("train", "crafting", "--agent", "gpt", "--out", "x"), "there is no agent 'gpt'"),
         (("evaluate", "mars"), "no shipped agent is called 'mars'"),
@@ -62,6 +70,38 @@ def test_render(tmp_path, monkeypatch):
     gif = tmp_path / "out.gif"
     planvec("render", "crafting", "--task", "ChopTree,BuildHouse,EatBread", "--gif", gif, monkeypatch=monkeypatch)
     assert gif.read_bytes().startswith(b"GIF89a")
+
+
+def test_act(tmp_path, monkeypatch, capsys):
+    saved, gif = tmp_path / "bread.safetensors", tmp_path / "out.gif"
+    planvec("render", "crafting", "--task", "MakeBread", "--save", saved, monkeypatch=monkeypatch)
+    capsys.readouterr()
+    act = ("act", "crafting", "--plan", "A + B - C", "--seed", 3, "--gif", gif)
+    act += ("--demo", "A=ChopTree,MakeBread", "--demo", "B=BreakRock", "--demo", f"C={saved}")
+    planvec(*act, "--json", monkeypatch=monkeypatch)
+    report = json.loads(capsys.readouterr().out)
+    assert report["demos"] == {"A": ["ChopTree", "MakeBread"], "B": ["BreakRock"], "C": ["MakeBread"]}
+    assert report["wanted"] == ["ChopTree", "BreakRock"] and report["seed"] == 3 and report["agent"] == "cpv-full"
+    assert report.keys() >= {"world", "plan", "skills_done", "success", "exact", "steps", "norm"}
+    assert gif.read_bytes().startswith(b"GIF89a")
+    planvec(*act[:-2], *("--task", "EatBread,ChopTree"), *act[-2:], monkeypatch=monkeypatch)
+    assert "wanted of A + B - C: EatBread, ChopTree" in capsys.readouterr().out
+
+
+def test_a_mistake_in_a_plan_is_pointed_at(monkeypatch, capsys):
+    planvec("act", "crafting", "--plan", "A + 2 * * B", "--demo", "A=ChopTree", monkeypatch=monkeypatch, code=2)
+    line, shown, caret = capsys.readouterr().err.rstrip().splitlines()
+    assert line == "planvec: expected a name, a number or (, found '*'"
+    assert shown.strip() == "A + 2 * * B" and shown[caret.index("^") :] == "* B"
+
+
+def test_measure(monkeypatch, capsys):
+    monkeypatch.setattr(measuring, "BATCH", 64)
+    planvec("measure", "crafting", "--tasks", 16, "--json", monkeypatch=monkeypatch)
+    report = json.loads(capsys.readouterr().out)
+    assert report["agent"] == "cpv-full" and report["sums"]["retrieval"] > 0.9 and report["parts"]["error"] < 0.5
+    assert report["sums"]["candidates"] > 8 and set(report["counts"]["r2_by_skill"]) == set(make("crafting").skills)
+    assert report.keys() >= {"world", "tasks", "seed", "leaks", "demonstrations"}
 
 
 def test_demo(tmp_path, monkeypatch, capsys):

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any, TypeVar
 
-import equinox as eqx
 import jax
 import numpy as np
 import safetensors.numpy
@@ -23,7 +22,7 @@ def save_tree(path: Path, tree: Any) -> None:
 
 
 def load_tree(path: Path, like: Tree) -> Tree:
-    """Read a pytree of the same structure and shapes as `like`."""
+    """Read a pytree of the same structure and shapes as `like`, or as the arrays of which that is an outline."""
     try:
         arrays = safetensors.numpy.load_file(path)
     except FileNotFoundError:
@@ -34,7 +33,7 @@ def load_tree(path: Path, like: Tree) -> Tree:
     if arrays.keys() != wanted.keys() or any(arrays[name].shape != wanted[name].shape for name in wanted):
         raise InputError(f"{path} holds the weights of another kind of agent")
     names = iter(wanted)
-    return jax.tree.map(lambda leaf: arrays[next(names)].astype(leaf.dtype) if eqx.is_array_like(leaf) else leaf, like)
+    return jax.tree.map(lambda leaf: arrays[next(names)].astype(leaf.dtype), like)
 
 
 def save_json(path: Path, content: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 from rich.table import Table
-from tyro.conf import OmitArgPrefixes, Positional, arg
+from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 
 import planvec
 from planvec.agents import Agent
@@ -72,7 +72,7 @@ class Collect:
 
 @dataclass
 class Render:
-    """Watch the expert do a task, as a GIF, or play the world yourself.
+    """Watch the expert do a task, as a GIF, keep it as a demonstration, or play the world yourself.
 
     Example: planvec render crafting --task ChopTree,BuildHouse --gif out.gif
     """
@@ -83,6 +83,8 @@ class Render:
     """The skills to do, separated by commas; a random task unless given."""
     gif: Path | None = None
     """Where to write the animation."""
+    save: Path | None = None
+    """Where to write the demonstration itself, for `planvec act`: a name that ends in .safetensors."""
     interactive: bool = False
     """Play it yourself in the terminal, with the keyboard (crafting)."""
     seed: int = 0
@@ -91,9 +93,12 @@ class Render:
     """As in `planvec collect`."""
 
     def run(self) -> None:
+        from planvec.demos import save_demonstration
         from planvec.filming import film
         from planvec.worlds import make
 
+        check_name(self.gif, ".gif")
+        check_name(self.save, ".safetensors")
         world = make(self.world)
         [random] = world.sample_tasks((self.seed,), 1, *world.sizes)
         task = self.task or random
@@ -103,14 +108,99 @@ class Render:
             from planvec.worlds.crafting import keyboard
 
             keyboard.play(world, task, self.seed)
-        elif self.gif:
-            if self.gif.suffix.lower() != ".gif" or self.gif.is_dir():
-                raise InputError(f"{self.gif} is no name for a GIF; write for example --gif out.gif")
+        elif self.gif or self.save:
             demo = world.demonstrate(task, self.seed, self.noise)
-            film(world, demo, self.gif)
-            say(f"{len(demo)} steps in {self.gif}")
+            if self.gif:
+                film(world, demo, self.gif)
+            if self.save:
+                save_demonstration(self.save, demo, world)
+            say(f"{len(demo)} steps in {' and '.join(str(path) for path in (self.gif, self.save) if path)}")
         else:
-            raise InputError("say what to do: --gif out.gif, or --interactive")
+            raise InputError("say what to do: --gif out.gif, --save demo.safetensors, or --interactive")
+
+
+@dataclass
+class Act:
+    """Let an agent act on plans that are added, subtracted and multiplied.
+
+    Example: planvec act crafting --plan "A + B - C" --demo A=ChopTree,MakeBread --demo B=BreakRock --demo C=MakeBread
+    """
+
+    world: Positional[str]
+    """Which world; see `planvec worlds`."""
+    plan: str
+    """An expression of demonstrations' names: A + 2*B - (C - A)/2. With a minus in front, write --plan=-A+B."""
+    demo: UseAppendAction[tuple[str, ...]] = ()
+    """A name and what it stands for: a task for the expert, A=ChopTree,MakeBread, or a file, A=demo.safetensors."""
+    agent: str | None = None
+    """A run's folder (written with a slash), or the name of a shipped agent; the world's own unless given."""
+    task: str | None = None
+    """What the scene offers and what is judged; unless given the plan's expression of the demonstrations' skills,
+    counts rounded (halves down), those below zero left out."""
+    gif: Path | None = None
+    """Where to write an animation: the demonstrations (three at most) beside the agent."""
+    greedy: bool = False
+    """Take the likeliest action instead of sampling."""
+    seed: int = 0
+    """Of the demonstrations, the scene and the sampled actions."""
+    json: bool = False
+    """Print one JSON object and nothing else."""
+
+    def run(self) -> None:
+        from planvec import acting
+        from planvec.loading import load_with_config
+        from planvec.worlds import make
+
+        check_name(self.gif, ".gif")
+        world, demos = make(self.world), acting.parse_demos(self.demo)
+        agent, config = load_with_config(self.agent or self.world)
+        if config.world != world.name:
+            raise InputError(
+                f"this agent lives in '{config.world}'; write planvec act {config.world}, or another --agent"
+            )
+        with log.status("demonstrating and acting"):
+            done = acting.act(agent, world, self.plan, demos, self.seed, self.task, self.greedy)
+            if self.gif:
+                done.save(self.gif)
+        if self.json:
+            print(json.dumps({"world": world.name, "agent": config.agent, **done.as_dict(), "seed": self.seed}))
+            return
+        say(done.describe())
+        if self.gif:
+            say(f"the film is in {self.gif}")
+
+
+@dataclass
+class Measure:
+    """How compositional an agent's plans are: whether they add up, what can be read off them, what else is in them.
+
+    Example: planvec measure crafting
+    """
+
+    agent: Positional[str]
+    """A run's folder (written with a slash), or the name of a shipped agent."""
+    tasks: int = 512
+    """Tasks to demonstrate, each in several scenes; the more, the surer the figures."""
+    seed: int = 0
+    """Of the tasks and scenes."""
+    json: bool = False
+    """Print one JSON object and nothing else."""
+
+    def run(self) -> None:
+        from planvec import measuring
+        from planvec.loading import load_with_config
+        from planvec.worlds import make
+
+        agent, config = load_with_config(self.agent)
+        with progress("demonstrating", 0, "demonstrations") as update:
+            measures = measuring.measure(
+                agent, make(config.world), self.tasks, self.seed, lambda done, total: update(done, total=total)
+            )
+        if self.json:
+            described = {"world": config.world, "agent": config.agent, "tasks": self.tasks, "seed": self.seed}
+            print(json.dumps(described | measures.as_dict()))
+            return
+        out.print(measuring.table(f"{config.agent}: {measures.demonstrations} demonstrations", measures))
 
 
 @dataclass
@@ -378,12 +468,20 @@ class Worlds:
             out.print(f"[bold]{name}[/]: {description}. {skills}")
 
 
+def check_name(path: Path | None, suffix: str) -> None:
+    """Complain about a name that is not one for such a file."""
+    if path and (path.suffix.lower() != suffix or path.is_dir()):
+        raise InputError(f"{path} is no name for such a file; write one that ends in {suffix}")
+
+
 COMMANDS = {
     "demo": Demo,
     "collect": Collect,
     "train": Train,
     "evaluate": Evaluate,
     "reproduce": Reproduce,
+    "measure": Measure,
+    "act": Act,
     "render": Render,
     "bench": Bench,
     "worlds": Worlds,

@@ -3,6 +3,7 @@
 from importlib import resources
 from pathlib import Path
 
+import equinox as eqx
 import jax
 
 from planvec.agents import Agent
@@ -23,7 +24,8 @@ def load_with_config(name: str | Path) -> tuple[Agent, Config]:
     """An agent, and how it was trained."""
     folder = find(name)
     config = Config(**load_json(folder / CONFIG)["config"])
-    return load_tree(folder / WEIGHTS, like=config.build(jax.random.key(0))), config
+    outline = eqx.filter_eval_shape(config.build, jax.random.key(0))
+    return load_tree(folder / WEIGHTS, like=outline), config
 
 
 def find(name: str | Path) -> Path:

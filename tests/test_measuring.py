@@ -1,0 +1,148 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from planvec import measuring
+from planvec.agents import build
+from planvec.agents.agent import Difference, Static
+from planvec.errors import InputError
+from planvec.measuring import fit, measure, table
+from planvec.worlds import make
+from planvec.worlds.world import Recording
+
+SKILLS, SCENE = 4, 8  # numbers in an observation: how often each skill was done, one of the order, those of the scene
+WIDTH = SKILLS + 1 + SCENE
+
+
+class Counting:
+    """A world with nothing in it but counts: an action does a skill, and an observation says what was done."""
+
+    name, skills, sizes = "counting", ("a", "b", "c", "d"), (2, 4)
+
+    def sample_tasks(self, seed, count, low, high):
+        rng = np.random.default_rng(seed)
+        return [tuple(rng.choice(self.skills, size)) for size in rng.integers(low, high + 1, count)]
+
+    def sample_parts(self, seed, count, sizes):
+        return [self.sample_tasks((*seed, i), count, size, size) for i, size in enumerate(sizes)]
+
+    def asked(self, tasks):
+        return np.array([[task.count(skill) for skill in self.skills] for task in tasks], np.int32)
+
+    def record(self, tasks, seed, noise, extras, progress):
+        steps, rng = [], np.random.default_rng(seed)
+        for task in tasks:
+            done = np.zeros((len(task) + 1, SKILLS + 1), np.float32)
+            for time, skill in enumerate(map(self.skills.index, task)):
+                done[time + 1 :, skill] += 1
+                done[time + 1 :, SKILLS] += (time + 1) * skill
+            steps.append(np.column_stack([done, np.tile(rng.normal(size=SCENE), (len(done), 1))]))
+        progress(len(tasks))
+        actions = np.concatenate([[self.skills.index(skill) for skill in task] for task in tasks])
+        none = np.zeros(len(tasks), np.int32)
+        lengths = np.array([len(task) for task in tasks], np.int32)
+        return Recording({"steps": np.concatenate(steps).astype(np.float32)}, actions, lengths, none, none)
+
+    def replay(self, recording):
+        return recording.stored["steps"]
+
+    def decode(self, step):
+        return step
+
+    def ends(self, recording):
+        ends, steps = np.cumsum(recording.lengths + 1), recording.stored["steps"]
+        return steps[ends - recording.lengths - 1], steps[ends - 1], steps[ends - 1][:, :SKILLS].astype(np.int32)
+
+    def events(self, steps, actions):
+        return [self.skills[action] for action in actions]
+
+
+class Mixture(eqx.Module):
+    """g: so much of the counts, of the order, and of the scene, mixed; at the scene's own scale if so wanted."""
+
+    parts: tuple[float, float, float]
+    scaled: bool = eqx.field(static=True, default=False)
+
+    def __call__(self, observations):
+        first, last = observations
+        done = jnp.concatenate([(last - first)[:, : SKILLS + 1], last[:, SKILLS + 1 :]], axis=1)
+        weights = np.repeat(self.parts, [SKILLS, 1, SCENE])
+        scale = jnp.exp(last[:, -1:]) if self.scaled else 1.0
+        return scale * (done * weights) @ jax.random.normal(jax.random.key(0), (WIDTH, 16))
+
+
+def measured(counts, order, scene, scaled=False, normalise=None, tasks=64):
+    encoder = Mixture((counts, order, scene), scaled)
+    if normalise is None:
+        return measure(Difference(policy=None, encoder=encoder), Counting(), tasks)
+    return measure(Static(policy=None, encoder=encoder, normalise=normalise), Counting(), tasks)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(measuring, "BATCH", 64)
+
+
+def test_plans_that_are_linear_in_skill_counts():
+    found = measured(1.0, 0.0, 0.0)
+    assert found.sums.retrieval == 1 and 20 < found.sums.candidates <= 35
+    errors = (found.sums.error, found.sums.again, found.parts.error)
+    assert max(errors) < 1e-5 and min(found.sums.unrelated, found.parts.unrelated) > 0.3
+    assert found.counts.r2 > 0.9999 and found.counts.explained > 0.9999
+    assert set(found.counts.r2_by_skill) == set("abcd") and min(found.counts.r2_by_skill.values()) > 0.9999
+    assert found.leaks.scene < 1e-6 and found.leaks.order < 1e-6
+    assert found == measured(1.0, 0.0, 0.0)  # seeds are fixed
+
+
+def test_plans_that_know_nothing_but_the_scene():
+    found = measured(0.0, 0.0, 1.0, tasks=256)
+    assert found.sums.retrieval < 4 / found.sums.candidates
+    assert found.sums.error == pytest.approx(found.sums.unrelated, rel=0.1)
+    assert found.parts.error == pytest.approx(1, rel=1e-4)  # both parts are the same as the whole
+    assert abs(found.counts.r2) < 0.05 and abs(found.counts.explained) < 0.05
+    assert found.leaks.scene == pytest.approx(1, abs=0.05) and found.leaks.order == pytest.approx(1, abs=0.05)
+
+
+def test_order_and_scene_leak_apart():
+    ordered, placed = measured(1.0, 0.5, 0.0), measured(1.0, 0.0, 0.2)
+    assert ordered.leaks.scene < 1e-6 and ordered.leaks.order > 0.2
+    assert placed.leaks.scene == pytest.approx(placed.leaks.order, rel=0.1) and placed.leaks.scene > 0.1
+    assert 0.5 < ordered.counts.explained < 0.99 and 0.5 < placed.counts.explained < 0.99
+    assert 0.05 < placed.sums.again < placed.sums.error < placed.sums.unrelated
+
+
+def test_plans_are_compared_as_the_policy_reads_them():
+    """Scaled at random, plans of the same skills differ in length alone; a policy that reads unit vectors is blind to
+    it."""
+    raw, read = (measured(1.0, 0.0, 0.0, scaled=True, normalise=normalise) for normalise in (False, True))
+    assert raw.sums.again > 0.5 and raw.leaks.scene > 0.3
+    assert read.sums.again < 1e-5 and read.leaks.scene < 1e-5 and read.parts.error < 1e-5
+
+
+def test_a_fit_finds_what_is_linear_and_shrinks_what_is_noise():
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(300, 20)), rng.normal(size=(20, 3))
+    np.testing.assert_allclose(fit(x, x @ weights + 5)(x), x @ weights + 5, atol=1e-4)
+    predicted = fit(x, rng.normal(size=(300, 3)))(rng.normal(size=(50, 20)))
+    assert predicted.std() < 0.3
+
+
+def test_what_cannot_be_measured():
+    space = make("crafting").space
+    with pytest.raises(InputError, match="without plan vectors"):
+        measure(build("naive", space, key=jax.random.key(0)), Counting())
+    with pytest.raises(InputError, match="at least 8"):
+        measured(1.0, 0.0, 0.0, tasks=4)
+    with pytest.raises(InputError, match="not finite"):
+        measured(float("nan"), 0.0, 0.0)
+
+
+def test_the_tabletop_and_the_table():
+    world = make("tabletop")
+    agent, seen = build("cpv-full", world.space, 16, key=jax.random.key(0)), []
+    found = measure(agent, world, tasks=8, progress=lambda *told: seen.append(told))
+    assert list(found.counts.r2_by_skill)[:-1] == list(world.skills)
+    assert seen[-1] == (found.demonstrations, found.demonstrations)
+    assert table("agent", found).row_count == 8 + len(found.counts.r2_by_skill)
