@@ -14,6 +14,7 @@ from planvec.agents.encoders import (
     Linear,
     convolve,
     convolve_batch_last,
+    convolve_images,
     convolve_rows,
     kaiming,
 )
@@ -55,9 +56,13 @@ def test_every_layer_has_the_papers_shape(encoder):
     assert call(encoder, *images(2)).shape == (2, 512)
 
 
-def turned(x, weight, stride, padding):
-    """convolve_batch_last, called as the others are."""
+def batch_last(x, weight, stride, padding):
     return jnp.moveaxis(convolve_batch_last(jnp.moveaxis(x, 0, -1), weight, stride, padding), -1, 0)
+
+
+def as_images(x, weight, stride, padding):
+    """The channels as two images of half of them."""
+    return jnp.moveaxis(convolve_images(tuple(jnp.split(GREY * x, 2, axis=-1)), weight), -1, 0)
 
 
 PAPERS = [(*INPUTS[i], *CONVOLUTIONS[i]) for i in range(4)]
@@ -77,7 +82,8 @@ def test_convolutions_are_equal_in_value_and_gradient(height, width, inputs, out
         return y, *pull(direction)
 
     expected = value_and_gradients(convolve_native)
-    for way in (convolve, convolve_rows, turned):
+    ways = [convolve, convolve_rows, batch_last] + [as_images] * (stride == kernel and padding == 0)
+    for way in ways:
         for one, other in zip(value_and_gradients(way), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
 
@@ -135,8 +141,11 @@ def test_images_are_scaled_and_kept_in_order(encoder):
     as_floats = call(encoder, first.astype(np.float32), last.astype(np.float32))
     np.testing.assert_allclose(call(encoder, first, last), as_floats, rtol=1e-4, atol=1e-5)
     assert not np.allclose(call(encoder, first, last), call(encoder, last, first))
-    stacked = np.concatenate([first, last], axis=-1).astype(np.float32) / GREY
-    np.testing.assert_allclose(encoder._stack((first, last)), stacked, rtol=1e-6)
+    x = np.concatenate([first, last], axis=-1).astype(np.float32) / GREY
+    for conv in encoder.convs:
+        x = jax.nn.relu(convolve_native(x, conv.weight, conv.stride, conv.padding) + conv.bias)
+    expected = x.reshape(2, -1) @ encoder.linear.weight + encoder.linear.bias
+    np.testing.assert_allclose(call(encoder, first, last), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_samples_of_a_batch_do_not_mix(encoder):

@@ -98,27 +98,55 @@ def convolve_rows(x: Array, weight: Array, stride: int, padding: int) -> Array:
 def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> Array:
     """(H, W, inputs, N) * (k, k, inputs, outputs) → (H', W', outputs, N), as matrix products for a CPU.
 
-    The window that an output sees is a slice of long rows here: cheap to copy, and to add to. At the border it is
-    clipped, and so is the kernel: no padding is multiplied. Where stride = kernel all outputs share one product.
+    The window that some outputs see is a slice of long rows here: cheap to copy, and to add gradients to. It ends at
+    the border, where the kernel is cut as well: no padding is multiplied.
     """
-    k, outputs, n = len(weight), weight.shape[-1], x.shape[-1]
-    rows, columns = (_windows(size, k, stride, padding) for size in x.shape[:2])
-    kernel = weight.transpose(3, 0, 1, 2)
-    if stride == k and padding == 0:
-        tiles = x[: len(rows) * k, : len(columns) * k].reshape(len(rows), k, len(columns), k, -1, n)
-        tiles = tiles.transpose(0, 2, 1, 3, 4, 5).reshape(len(rows) * len(columns), -1, n)
-        return _products(kernel.reshape(outputs, -1), tiles).reshape(len(rows), len(columns), outputs, n)
+    height, width, _, n = x.shape
+    k, outputs = weight.shape[0], weight.shape[-1]
+    rows, columns = (convolved(size, k, stride, padding) for size in (height, width))
+    beside = max(1, k // stride)  # outputs of one product: they share inputs, so few of its weights are zeros
+    kernel, zero = weight.transpose(3, 0, 1, 2), jnp.zeros((), weight.dtype)
 
-    def output(ys: slice, xs: slice, taps_y: slice, taps_x: slice) -> Array:
-        return _product(kernel[:, taps_y, taps_x].reshape(outputs, -1), x[ys, xs].reshape(-1, n))
+    def window(first: int, last: int, size: int) -> tuple[int, int]:
+        """What these outputs see of a side."""
+        return max(stride * first - padding, 0), min(stride * last - padding + k, size)
 
-    return jnp.stack([jnp.stack([output(ys, xs, ky, kx) for xs, kx in columns]) for ys, ky in rows])
+    def place(output: int, begin: int, end: int) -> tuple[int, int, int]:
+        """The zeros around the kernel, or if negative its taps to cut, for this output in a window."""
+        before = stride * output - padding - begin
+        return before, end - begin - k - before, 0
+
+    def row(i: int) -> Array:
+        top, bottom = window(i, i, height)
+        strip, vertical = x[top:bottom], place(i, top, bottom)
+
+        def product(some: range) -> Array:
+            left, right = window(some[0], some[-1], width)
+            edges = [((0, 0, 0), vertical, place(j, left, right), (0, 0, 0)) for j in some]
+            kernels = jnp.stack([lax.pad(kernel, zero, edge) for edge in edges])
+            seen = strip[:, left:right].reshape(-1, n)
+            return _product(kernels.reshape(-1, len(seen)), seen).reshape(-1, outputs, n)
+
+        return jnp.concatenate([product(range(columns)[j : j + beside]) for j in range(0, columns, beside)])
+
+    return jnp.stack([row(i) for i in range(rows)])
 
 
-def _windows(size: int, kernel: int, stride: int, padding: int) -> list[tuple[slice, slice]]:
-    """For each output along a side of the image: the inputs it sees, and the taps of the kernel it sees them through."""
-    starts = (stride * i - padding for i in range(convolved(size, kernel, stride, padding)))
-    return [(slice(max(at, 0), min(at + kernel, size)), slice(max(-at, 0), min(kernel, size - at))) for at in starts]
+def convolve_images(images: tuple[Array, ...], weight: Array) -> Array:
+    """Images (N, H, W, channels), side by side on channels, and stride = kernel → (H', W', outputs, N), for a CPU."""
+    k, outputs = weight.shape[0], weight.shape[-1]
+    n, height, width, channels = images[0].shape
+    rows, columns = height // k, width // k
+
+    def cut(image: Array) -> Array:
+        tiles = image[:, : rows * k, : columns * k].reshape(n, rows, k, columns, k * channels)
+        return tiles.transpose(1, 3, 0, 2, 4).reshape(rows * columns, n, -1)
+
+    # In a loop, so that XLA has the images drawn before it turns them; otherwise it draws every number on its own.
+    tiles = lax.map(cut, jnp.stack(images))
+    seen = jnp.concatenate([tile.swapaxes(1, 2) for tile in tiles], axis=1).astype(weight.dtype) / GREY
+    kernel = weight.reshape(k, k, len(images), channels, outputs).transpose(4, 2, 0, 1, 3)
+    return _products(kernel.reshape(outputs, -1), seen).reshape(rows, columns, outputs, n)
 
 
 @jax.custom_vjp
@@ -195,28 +223,26 @@ class ImageEncoder(Encoder):
         self.shape = tuple(shape)
 
     def __call__(self, observations: tuple[Array, ...]) -> Array:
-        x = self._stack(observations)
-        if jax.default_backend() == "cpu":
-            return self._batch_last(x)
+        """Images (N, height, width, channels) of 0…255 → features (N, features)."""
+        for image in observations:
+            if image.shape[1:] != self.shape:
+                raise InputError(f"this agent sees images of shape {self.shape}; got {image.shape[1:]}")
+        return (self._batch_last if jax.default_backend() == "cpu" else self._batch_first)(observations)
+
+    def _batch_first(self, images: tuple[Array, ...]) -> Array:
+        x = jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / GREY
         for conv in self.convs:
             x = jax.nn.relu(conv(x))
         return self.linear(x.reshape(len(x), -1), out=jnp.float32)
 
-    def _batch_last(self, x: Array) -> Array:
-        """The same network, with the batch last between its layers."""
-        x = jnp.moveaxis(x, 0, -1)
-        for conv in self.convs:
-            x = convolve_batch_last(x, conv.weight, conv.stride, conv.padding)
-            x = jax.nn.relu(x + conv.bias[:, None])
+    def _batch_last(self, images: tuple[Array, ...]) -> Array:
+        """The same with the batch last between the layers: on a CPU half as fast again."""
+        first, *others = self.convs
+        x = jax.nn.relu(convolve_images(images, first.weight) + first.bias[:, None])
+        for conv in others:
+            x = jax.nn.relu(convolve_batch_last(x, conv.weight, conv.stride, conv.padding) + conv.bias[:, None])
         x = _product(self.linear.weight.T, x.reshape(-1, x.shape[-1])).T
         return x.astype(jnp.float32) + self.linear.bias
-
-    def _stack(self, images: tuple[Array, ...]) -> Array:
-        """Images (N, height, width, channels) of 0…255 as one, scaled and concatenated on channels."""
-        for image in images:
-            if image.shape[1:] != self.shape:
-                raise InputError(f"this agent sees images of shape {self.shape}; got {image.shape[1:]}")
-        return jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / GREY
 
 
 METRES = 0.1  # positions are divided by this: a table is a few tenths of a metre wide
