@@ -40,7 +40,7 @@ $(VENV)/.core: pyproject.toml constraints.txt $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(BIN)/python
-	$(call install,.[dev,tabletop])
+	$(call install,.[dev])
 	@touch $(VENV)/.core $@
 
 $(BIN)/python:
