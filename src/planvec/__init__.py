@@ -21,3 +21,4 @@ gymnasium.register(
     vector_entry_point="planvec.worlds.crafting.gym:CraftingVectorEnv",
 )
 gymnasium.register("planvec/Tabletop-v0", entry_point="planvec.worlds.tabletop.gym:TabletopEnv")
+gymnasium.register("planvec/Doom-v0", entry_point="planvec.worlds.doom.gym:DoomEnv")

@@ -200,6 +200,7 @@ CONVOLUTIONS = (  # 33×30 → 11×10 → 6×5 → 3×3 → 3×3 (appendix A)
 )
 
 
+LARGE = 512  # images; on a CPU, from here on it pays to put the batch last: it takes longer to compile
 GREY = 32  # pixels are divided by this; the sprites of the crafting world are dim and sparse
 
 
@@ -227,7 +228,8 @@ class ImageEncoder(Encoder):
         for image in observations:
             if image.shape[1:] != self.shape:
                 raise InputError(f"this agent sees images of shape {self.shape}; got {image.shape[1:]}")
-        return (self._batch_last if jax.default_backend() == "cpu" else self._batch_first)(observations)
+        batch_last = jax.default_backend() == "cpu" and len(observations[0]) >= LARGE
+        return (self._batch_last if batch_last else self._batch_first)(observations)
 
     def _batch_first(self, images: tuple[Array, ...]) -> Array:
         x = jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / GREY

@@ -39,7 +39,15 @@ class Objects(NamedTuple):
         return 3 * self.objects
 
 
-Space = Images | Objects
+class View(NamedTuple):
+    """What an agent deals with: it sees an image and where waypoints are, and takes one of so many actions."""
+
+    image: tuple[int, int, int]  # height, width, channels; uint8
+    waypoints: int  # of each is observed: x and y in the agent's frame, in metres, and whether it is still there
+    actions: int
+
+
+Space = Images | Objects | View
 
 
 class Recording(NamedTuple):

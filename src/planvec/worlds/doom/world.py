@@ -1,0 +1,279 @@
+"""The doom world: a first-person view of rooms in which four waypoints are to be reached. Drawn by ViZDoom."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from planvec.demos import Demonstration
+from planvec.errors import InputError
+from planvec.tasks import Task, encode_tasks, parse_task, show_task
+from planvec.worlds.doom import motion
+from planvec.worlds.doom.attempts import DONE, EXTRAS, Attempts, attempt, retrace
+from planvec.worlds.doom.level import LEVELS, WAYPOINTS
+from planvec.worlds.doom.motion import ACTIONS, State, beginning, step, waypoints
+from planvec.worlds.doom.pictures import beside_map, draw_map
+from planvec.worlds.doom.pool import IMAGE, Pool, check_installed
+from planvec.worlds.doom.scenes import random_scene
+from planvec.worlds.doom.sprites import COLOURS
+from planvec.worlds.world import Recording, View, check_recording
+
+# Three times the mean number of actions in demonstrations of 1 to 4 waypoints with a noise of 10%, rounded up: in the
+# open room 14.2, 29.3, 44.5, 60.4.
+HORIZONS = {"open": (43, 88, 134, 182), "rooms": (66, 138, 208, 274)}
+TRIES = 50  # attempts at one demonstration before giving up
+BLOCK = 2048  # attempts at once
+
+Observation = dict[str, np.ndarray]  # "image" uint8 [60, 80, 3], "waypoints" float32 [4, 3]
+
+
+class Doom:
+    """The world; its engines start when they are first needed.
+
+    A demonstration is kept as its scene and its actions: all states follow from them, and the images from the states.
+    """
+
+    name = "doom"
+    space = View(IMAGE, len(WAYPOINTS), len(ACTIONS))
+    conditions = ("1", "2", "1+1", "2+2")
+    glance = ("1", "1+1")
+    pairs, sizes = 20_000, (1, 3)
+    fps = 8
+    skills = WAYPOINTS
+
+    def __init__(self, level: str = "open", flags: bool = True, workers: int | None = None) -> None:
+        """`level`: "open" is one room of 12 metres, "rooms" are four of 8. `flags`: whether agents are told outright
+        which waypoints are left. `workers`: how many engines, if not a number that suits the cores; it changes no
+        result."""
+        if level not in LEVELS:
+            raise InputError(f"the levels are {' and '.join(LEVELS)}; there is no '{level}'")
+        check_installed()
+        self.level, self.flags, self._workers = LEVELS[level], flags, workers
+
+    @cached_property
+    def pool(self) -> Pool:
+        return Pool(self.level.name, self._workers)
+
+    @cached_property
+    def camera(self) -> Pool:
+        """For pictures that people look at."""
+        return Pool(self.level.name, 1, large=True)
+
+    def close(self) -> None:
+        """End the engines; they start anew when needed."""
+        for name in ("pool", "camera"):
+            if name in self.__dict__:
+                self.__dict__.pop(name).close()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        rules = (self.level.textmap, self.level.solids.tolist(), WAYPOINTS, COLOURS)
+        numbers = (motion.HEADINGS, motion.REACH, motion.RADIUS, motion.STRIDES)
+        return hashlib.sha256(repr((rules, numbers)).encode()).hexdigest()[:16]
+
+    def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
+        """Distinct waypoints in any order, each number of them as likely as any other."""
+        check_size(high)
+        rng = random(seed)
+        return [_any(rng, int(size)) for size in rng.integers(low, high + 1, count)]
+
+    def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
+        """No waypoint is in two parts of a sum."""
+        check_size(sum(sizes))
+        rng, ends = random(seed), np.cumsum([0, *sizes])
+        wholes = [_any(rng, sum(sizes)) for _ in range(count)]
+        return [[whole[begin:end] for whole in wholes] for begin, end in pairwise(ends)]
+
+    def record(
+        self,
+        tasks: Sequence[Task],
+        seed: Sequence[int],
+        noise: float = 0.0,
+        extras: str = "discard",
+        progress: Callable[[int], None] = lambda finished: None,
+    ) -> Recording:
+        """A demonstration of each task by the expert; `noise` is the share of random actions.
+
+        What comes out depends on (seed, demonstration, attempt) alone. No engine is needed.
+        """
+        check_recording(noise, extras)
+        for task in set(tasks):
+            check_task(task)
+        return _Recorder(self, tasks, seed, noise, extras).record(progress)
+
+    def replay(self, demos: Recording, progress: Callable[[int], None] = lambda drawn: None) -> dict[str, Any]:
+        """What was observed, and the State, at every step; `progress` is told how many images are drawn."""
+        states = self._retrace(demos)
+        return {**self.observe(states, progress), "state": states}
+
+    def decode(self, step: dict[str, Any]) -> dict[str, Any]:
+        return {"image": step["image"], "waypoints": step["waypoints"]}
+
+    def observe(self, states: State, progress: Callable[[int], None] = lambda drawn: None) -> Observation:
+        """What agents see of states, drawn by the engines. [state, …]"""
+        return {"image": self.pool.draw(states, progress), "waypoints": waypoints(states, self.flags)}
+
+    def ends(self, demos: Recording) -> tuple[Observation, Observation, np.ndarray]:
+        states, lasts = self._retrace(demos), np.cumsum(demos.lengths + 1) - 1
+        first, last = states.take(lasts - demos.lengths), states.take(lasts)
+        return self.observe(first), self.observe(last), last.visited.astype(np.int32)
+
+    def asked(self, tasks: Sequence[Task]) -> np.ndarray:
+        """The waypoints. int32 [task, 4]"""
+        return np.array([[waypoint in task for waypoint in WAYPOINTS] for task in tasks], np.int32)
+
+    def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
+        """All four waypoints are in every scene."""
+        drawn = [random_scene(random((*seed, i)), self.level) for i in range(len(tasks))]
+        agents, markers = zip(*drawn, strict=True)
+        return beginning(np.stack(agents), np.stack(markers))
+
+    def start(self, scenes: State) -> "Episodes":
+        return Episodes(self, scenes)
+
+    def demonstrate(
+        self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
+    ) -> Demonstration:
+        """The expert visiting waypoints in a random scene, in the order of the task."""
+        task = parse_task(task, WAYPOINTS)
+        demos = self.record([task], (seed,), noise, extras)
+        states = self._retrace(demos)
+        return Demonstration(task, self.observe(states), demos.actions, states)
+
+    def events(self, steps: Any, actions: np.ndarray) -> list[str | None]:
+        """Which waypoint each action visited, if any. No two are near enough to be visited at once."""
+        visited = _state(steps).visited
+        fresh = visited[1:] & ~visited[:-1]
+        return [WAYPOINTS[row.argmax()] if row.any() else None for row in fresh]
+
+    def draw(self, step: Any, trail: np.ndarray | None = None) -> np.ndarray:
+        """What the agent sees, in better quality, beside a map; `trail`: where it has been, as in a State."""
+        state = State(*(np.asarray(part)[None] for part in _state(step)))
+        return self._picture(self.camera.draw(state)[0], state, trail)
+
+    def film(self, steps: Any, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        states = _state(steps)
+        for time, view in enumerate(self.camera.draw(states)):
+            yield time, self._picture(view, states.take(slice(time, time + 1)), states.agent[: time + 1, :2])
+
+    def horizon(self, sizes: Sequence[int]) -> int:
+        check_size(sum(sizes))
+        return HORIZONS[self.level.name][sum(sizes) - 1]
+
+    def _retrace(self, demos: Recording) -> State:
+        begin = beginning(demos.stored["agent"], demos.stored["markers"])
+        return retrace(self.level, begin, demos.actions, demos.lengths)
+
+    def _picture(self, view: np.ndarray, state: State, trail: np.ndarray | None) -> np.ndarray:
+        trail = np.empty((0, 2)) if trail is None else trail
+        return beside_map(view, draw_map(self.level, *(part[0] for part in state), trail))
+
+
+class Episodes:
+    """Episodes under way. Moving is arithmetic; only observing takes an engine."""
+
+    def __init__(self, world: Doom, states: State) -> None:
+        self._world, self._states = world, states
+        self._seen: Observation | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def observe(self) -> Observation:
+        if self._seen is None:
+            self._seen = self._world.observe(self._states)
+        return self._seen
+
+    def step(self, actions: np.ndarray) -> np.ndarray:
+        """Nothing can break down here, as an engine that does is replaced."""
+        self._states, self._seen = step(self._world.level, self._states, np.asarray(actions)), None
+        return np.ones(len(self._states.agent), bool)
+
+    def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        visited, wanted = self._states.visited, asked > 0
+        return np.all(visited | ~wanted, axis=1), ~np.any(visited & ~wanted, axis=1)
+
+    def steps(self) -> State:
+        return self._states
+
+
+class _Recorder:
+    """Demonstrations as they come in; attempts that failed are made again in another scene."""
+
+    def __init__(self, world: Doom, tasks: Sequence[Task], seed: Sequence[int], noise: float, extras: str) -> None:
+        self.level, self.tasks, self.noise, self.keep_extras = world.level, tasks, noise, extras == "keep"
+        self.codes = encode_tasks(tasks, WAYPOINTS)
+        self.words = _words(seed)
+        self.agent, self.markers = np.zeros((len(tasks), 3), np.int32), np.zeros((len(tasks), 4, 2), np.int32)
+        self.extras = np.zeros(len(tasks), np.int32)
+        self.actions: dict[int, np.ndarray] = {}
+        self.attempts = np.zeros((len(tasks), 3), np.int64)
+
+    def record(self, progress: Callable[[int], None]) -> Recording:
+        left = np.arange(len(self.tasks))
+        while len(left):
+            block = left[:BLOCK]
+            tries = self.attempts[block].sum(axis=1)
+            if tries.max() >= TRIES:
+                raise InputError(_cannot(self.tasks[block[tries.argmax()]], self.noise))
+            seeds = np.column_stack([np.tile(self.words, (len(block), 1)), block, tries])
+            again = self._take(block, attempt(self.level, self.codes[block], seeds, self.noise))
+            left = np.concatenate([again, left[BLOCK:]])
+            progress(len(self.actions))
+        actions = [self.actions[i] for i in range(len(self.tasks))]
+        return Recording(
+            stored={"agent": self.agent, "markers": self.markers},
+            actions=np.concatenate(actions),
+            lengths=np.array(list(map(len, actions)), np.int32),
+            extras=self.extras,
+            attempts=self.attempts,
+        )
+
+    def _take(self, block: np.ndarray, made: Attempts) -> np.ndarray:
+        """Keep what is good; which ones are not."""
+        good = (made.status == DONE) | ((made.status == EXTRAS) & self.keep_extras)
+        self.attempts[block, np.where(good, DONE, made.status)] += 1
+        for kept, news in ((self.agent, made.agent), (self.markers, made.markers), (self.extras, made.extras)):
+            kept[block[good]] = news[good]
+        for row in np.flatnonzero(good):
+            self.actions[int(block[row])] = made.actions[row, : made.lengths[row]]
+        return block[~good]
+
+
+def random(seed: Sequence[int]) -> np.random.Generator:
+    """A source of randomness that depends on all the numbers, the first of which is a seed."""
+    return np.random.default_rng(_words(seed))
+
+
+def _words(seed: Sequence[int]) -> list[int]:
+    if not 0 <= seed[0] < 2**32:
+        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {seed[0]}")
+    return [int(word) for word in seed]
+
+
+def _state(step: Any) -> State:
+    """Of a stored step, or as it is."""
+    return step if isinstance(step, State) else step["state"]
+
+
+def _any(rng: np.random.Generator, size: int) -> Task:
+    return tuple(WAYPOINTS[i] for i in rng.permutation(len(WAYPOINTS))[:size])
+
+
+def check_size(size: int) -> None:
+    if size > len(WAYPOINTS):
+        raise InputError(f"there are {len(WAYPOINTS)} waypoints, each to be visited once; {size} are too many")
+
+
+def check_task(task: Task) -> None:
+    if len(set(task)) < len(task):
+        raise InputError(f"a waypoint is gone once it was visited; '{show_task(task)}' asks for one twice")
+
+
+def _cannot(task: Task, noise: float) -> str:
+    return f"the expert failed {TRIES} times at {show_task(task)}; with noise {noise} it may be too unsteady"
