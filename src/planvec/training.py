@@ -23,7 +23,7 @@ from tensorboardX import SummaryWriter
 from tyro.conf import Positional
 
 from planvec import losses
-from planvec.agents import AGENTS, FAMILIES, Agent, Weights, build
+from planvec.agents import AGENTS, Agent, Weights, build, family
 from planvec.checkpoints import load_json, load_tree, save_json, save_tree
 from planvec.demos import PairSet
 from planvec.errors import InputError
@@ -75,7 +75,7 @@ class Config:
             raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
         for name in ("embedding", "samples"):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, getattr(FAMILIES[type(make(self.world).space)], name))
+                object.__setattr__(self, name, getattr(family(make(self.world).space), name))
         for name in ("embedding", "samples", "batch", "learning_rate", "interval"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be more than 0; got {getattr(self, name)}")
@@ -252,7 +252,7 @@ def precision(config: Config) -> Any:
     """The dtype in which the networks compute."""
     if config.precision == "auto":
         on_cpu = jax.default_backend() == "cpu"
-        return jnp.float32 if on_cpu else FAMILIES[type(make(config.world).space)].precision
+        return jnp.float32 if on_cpu else family(make(config.world).space).precision
     return jnp.dtype(config.precision)
 
 

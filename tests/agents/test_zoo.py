@@ -5,7 +5,7 @@ import pytest
 
 from planvec.agents import AGENTS, Agent, build
 from planvec.agents.agent import Concatenate, Difference, Static
-from planvec.worlds.world import Images, Objects
+from planvec.worlds.world import Images, Objects, View
 
 SHAPE = (33, 30, 3)
 SPACE = Images(SHAPE, actions=6)
@@ -90,3 +90,8 @@ def test_agents_that_see_objects(name, sees):
     plans = agent.encode(where, where)
     assert name == "naive" or plans.shape == (2, 64)
     assert agent.choose(where, where, plans, jax.random.key(0)).shape == (2, 4)
+
+
+def test_a_space_without_networks_is_named():
+    with pytest.raises(ValueError, match="no networks for View"):
+        build("cpv-full", View((60, 80, 3), waypoints=4, actions=3), key=jax.random.key(0))

@@ -1,6 +1,6 @@
 """Agents: encoders, policies, how a plan reaches the policy, and the ten models of the paper."""
 
 from planvec.agents.agent import Agent
-from planvec.agents.zoo import AGENTS, FAMILIES, Spec, Weights, build
+from planvec.agents.zoo import AGENTS, Spec, Weights, build, family
 
-__all__ = ["AGENTS", "FAMILIES", "Agent", "Spec", "Weights", "build"]
+__all__ = ["AGENTS", "Agent", "Spec", "Weights", "build", "family"]

@@ -114,12 +114,19 @@ FAMILIES = {
 }
 
 
+def family(space: Space) -> Family:
+    """How agents for a space are built."""
+    if type(space) not in FAMILIES:
+        raise InputError(f"there are no networks for {type(space).__name__} yet: such a world has no agents so far")
+    return FAMILIES[type(space)]
+
+
 def build(name: str, space: Space, embedding: int | None = None, *, key: Array) -> Agent:
     """A fresh agent of the zoo, for what a world shows and lets do."""
     if name not in AGENTS:
         raise InputError(f"there is no agent {name!r}; choose one of {', '.join(AGENTS)}")
-    spec, family = AGENTS[name], FAMILIES[type(space)]
-    networks, embedding = family.networks(space), embedding or family.embedding
+    spec, kind = AGENTS[name], family(space)
+    networks, embedding = kind.networks(space), embedding or kind.embedding
     encoder_key, policy_key = jax.random.split(key)
     if spec.conditioning == "concatenate":
         return Concatenate(policy=networks.policy(observations=4, plan=0, key=policy_key))
