@@ -258,12 +258,7 @@ def precision(config: Config) -> Any:
 
 def start(config: Config) -> State:
     """Fresh weights."""
-    return _start(replace(config, seed=0), jnp.uint32(config.seed))
-
-
-@partial(jax.jit, static_argnames="config")
-def _start(config: Config, seed: Array) -> State:
-    agent = config.build(_key(seed, 0, 0))
+    agent = config.build(_key(jnp.uint32(config.seed), 0, 0))
     return State(agent, make_optimizer(config).init(agent), jnp.int32(0))
 
 
