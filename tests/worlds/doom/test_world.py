@@ -12,7 +12,7 @@ from planvec.datasets import Recipe, collect
 from planvec.errors import InputError
 from planvec.evaluation import make_trial
 from planvec.tasks import encode_tasks
-from planvec.worlds import make
+from planvec.worlds import make, retrying
 from planvec.worlds.doom import world
 from planvec.worlds.doom.attempts import DONE, EXTRAS, FAILED, attempt
 from planvec.worlds.doom.expert import choose
@@ -117,7 +117,7 @@ def test_a_demonstration_depends_on_its_seed_and_number_alone(recording):
 
 
 def test_blocks_make_no_difference(recording, monkeypatch):
-    monkeypatch.setattr(world, "BLOCK", 2)
+    monkeypatch.setattr(retrying, "BLOCK", 2)
     for one, other in zip(jax.tree.leaves(WORLD.record(TASKS, (0,), 0.1)), jax.tree.leaves(recording), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -20,6 +20,7 @@ from planvec.datasets import Recipe, collect
 from planvec.errors import InputError
 from planvec.evaluation import evaluate, make_trial, random_trial
 from planvec.worlds import make
+from planvec.worlds.retrying import TRIES
 from planvec.worlds.tabletop import attempts, skills, world
 from planvec.worlds.tabletop.attempts import DONE, EXTRAS, FAILED, attempt
 from planvec.worlds.tabletop.expert import follow, next_action
@@ -28,7 +29,7 @@ from planvec.worlds.tabletop.layouts import LID_HOME, random_layout
 from planvec.worlds.tabletop.pool import Pool
 from planvec.worlds.tabletop.simulator import positions
 from planvec.worlds.tabletop.skills import LID_ON, SKILLS, compatible, goals, outcome, relations
-from planvec.worlds.tabletop.world import HORIZONS, TRIES, Tabletop
+from planvec.worlds.tabletop.world import HORIZONS, Tabletop
 from planvec.worlds.world import is_hosted
 
 WORLD = make("tabletop")

@@ -9,9 +9,9 @@ from planvec.worlds.doom.expert import choose
 from planvec.worlds.doom.level import WAYPOINTS, Level
 from planvec.worlds.doom.motion import ACTIONS, State, beginning, step
 from planvec.worlds.doom.scenes import random_scene
+from planvec.worlds.retrying import DONE, EXTRAS, FAILED
 
 PATIENCE = 100  # actions for each waypoint, before an attempt is given up
-DONE, EXTRAS, FAILED = range(3)  # EXTRAS: a waypoint was visited that the task did not ask for
 
 
 class Attempts(NamedTuple):

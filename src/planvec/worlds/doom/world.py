@@ -12,20 +12,19 @@ from planvec.demos import Demonstration
 from planvec.errors import InputError
 from planvec.tasks import Task, encode_tasks, parse_task, show_task
 from planvec.worlds.doom import motion
-from planvec.worlds.doom.attempts import DONE, EXTRAS, Attempts, attempt, retrace
+from planvec.worlds.doom.attempts import attempt, retrace
 from planvec.worlds.doom.level import LEVELS, WAYPOINTS
 from planvec.worlds.doom.motion import ACTIONS, State, beginning, step, waypoints
 from planvec.worlds.doom.pictures import beside_map, draw_map
 from planvec.worlds.doom.pool import IMAGE, Pool, check_installed
 from planvec.worlds.doom.scenes import random_scene
 from planvec.worlds.doom.sprites import COLOURS
+from planvec.worlds.retrying import generator, keep_trying
 from planvec.worlds.world import Recording, View, check_recording
 
 # Three times the mean number of actions in demonstrations of 1 to 4 waypoints with a noise of 10%, rounded up: in the
 # open room 14.2, 29.3, 44.5, 60.4.
 HORIZONS = {"open": (43, 88, 134, 182), "rooms": (66, 138, 208, 274)}
-TRIES = 50  # attempts at one demonstration before giving up
-BLOCK = 2048  # attempts at once
 
 Observation = dict[str, np.ndarray]  # "image" uint8 [60, 80, 3], "waypoints" float32 [4, 3]
 
@@ -77,13 +76,13 @@ class Doom:
     def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
         """Distinct waypoints in any order, each number of them as likely as any other."""
         check_size(high)
-        rng = random(seed)
+        rng = generator(seed)
         return [_any(rng, int(size)) for size in rng.integers(low, high + 1, count)]
 
     def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
         """No waypoint is in two parts of a sum."""
         check_size(sum(sizes))
-        rng, ends = random(seed), np.cumsum([0, *sizes])
+        rng, ends = generator(seed), np.cumsum([0, *sizes])
         wholes = [_any(rng, sum(sizes)) for _ in range(count)]
         return [[whole[begin:end] for whole in wholes] for begin, end in pairwise(ends)]
 
@@ -102,7 +101,19 @@ class Doom:
         check_recording(noise, extras)
         for task in set(tasks):
             check_task(task)
-        return _Recorder(self, tasks, seed, noise, extras).record(progress)
+        codes = encode_tasks(tasks, WAYPOINTS)
+        rows, attempts = keep_trying(
+            *(tasks, seed, noise, extras == "keep"),
+            attempt=lambda which, seeds: attempt(self.level, codes[which], seeds, noise),
+            progress=progress,
+        )
+        return Recording(
+            stored={"agent": np.stack([row.agent for row in rows]), "markers": np.stack([row.markers for row in rows])},
+            actions=np.concatenate([row.actions[: row.lengths] for row in rows]),
+            lengths=np.array([row.lengths for row in rows], np.int32),
+            extras=np.array([row.extras for row in rows], np.int32),
+            attempts=attempts,
+        )
 
     def replay(self, demos: Recording, progress: Callable[[int], None] = lambda drawn: None) -> dict[str, Any]:
         """What was observed, and the State, at every step; `progress` is told how many images are drawn."""
@@ -127,7 +138,7 @@ class Doom:
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
         """All four waypoints are in every scene."""
-        drawn = [random_scene(random((*seed, i)), self.level) for i in range(len(tasks))]
+        drawn = [random_scene(generator((*seed, i)), self.level) for i in range(len(tasks))]
         agents, markers = zip(*drawn, strict=True)
         return beginning(np.stack(agents), np.stack(markers))
 
@@ -202,60 +213,6 @@ class Episodes:
         return self._states
 
 
-class _Recorder:
-    """Demonstrations as they come in; attempts that failed are made again in another scene."""
-
-    def __init__(self, world: Doom, tasks: Sequence[Task], seed: Sequence[int], noise: float, extras: str) -> None:
-        self.level, self.tasks, self.noise, self.keep_extras = world.level, tasks, noise, extras == "keep"
-        self.codes = encode_tasks(tasks, WAYPOINTS)
-        self.words = _words(seed)
-        self.agent, self.markers = np.zeros((len(tasks), 3), np.int32), np.zeros((len(tasks), 4, 2), np.int32)
-        self.extras = np.zeros(len(tasks), np.int32)
-        self.actions: dict[int, np.ndarray] = {}
-        self.attempts = np.zeros((len(tasks), 3), np.int64)
-
-    def record(self, progress: Callable[[int], None]) -> Recording:
-        left = np.arange(len(self.tasks))
-        while len(left):
-            block = left[:BLOCK]
-            tries = self.attempts[block].sum(axis=1)
-            if tries.max() >= TRIES:
-                raise InputError(_cannot(self.tasks[block[tries.argmax()]], self.noise))
-            seeds = np.column_stack([np.tile(self.words, (len(block), 1)), block, tries])
-            again = self._take(block, attempt(self.level, self.codes[block], seeds, self.noise))
-            left = np.concatenate([again, left[BLOCK:]])
-            progress(len(self.actions))
-        actions = [self.actions[i] for i in range(len(self.tasks))]
-        return Recording(
-            stored={"agent": self.agent, "markers": self.markers},
-            actions=np.concatenate(actions),
-            lengths=np.array(list(map(len, actions)), np.int32),
-            extras=self.extras,
-            attempts=self.attempts,
-        )
-
-    def _take(self, block: np.ndarray, made: Attempts) -> np.ndarray:
-        """Keep what is good; which ones are not."""
-        good = (made.status == DONE) | ((made.status == EXTRAS) & self.keep_extras)
-        self.attempts[block, np.where(good, DONE, made.status)] += 1
-        for kept, news in ((self.agent, made.agent), (self.markers, made.markers), (self.extras, made.extras)):
-            kept[block[good]] = news[good]
-        for row in np.flatnonzero(good):
-            self.actions[int(block[row])] = made.actions[row, : made.lengths[row]]
-        return block[~good]
-
-
-def random(seed: Sequence[int]) -> np.random.Generator:
-    """A source of randomness that depends on all the numbers, the first of which is a seed."""
-    return np.random.default_rng(_words(seed))
-
-
-def _words(seed: Sequence[int]) -> list[int]:
-    if not 0 <= seed[0] < 2**32:
-        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {seed[0]}")
-    return [int(word) for word in seed]
-
-
 def _state(step: Any) -> State:
     """Of a stored step, or as it is."""
     return step if isinstance(step, State) else step["state"]
@@ -273,7 +230,3 @@ def check_size(size: int) -> None:
 def check_task(task: Task) -> None:
     if len(set(task)) < len(task):
         raise InputError(f"a waypoint is gone once it was visited; '{show_task(task)}' asks for one twice")
-
-
-def _cannot(task: Task, noise: float) -> str:
-    return f"the expert failed {TRIES} times at {show_task(task)}; with noise {noise} it may be too unsteady"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planvec.tasks import NO_SKILL, Task
+from planvec.worlds.retrying import DONE, EXTRAS, FAILED
 from planvec.worlds.tabletop.expert import follow
 from planvec.worlds.tabletop.geometry import CUBE
 from planvec.worlds.tabletop.layouts import random_layout
@@ -13,7 +14,6 @@ from planvec.worlds.tabletop.simulator import Simulator, positions
 from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, goals, outcome
 
 PATIENCE = 8  # actions for each skill, before an attempt is given up
-DONE, EXTRAS, FAILED = range(3)  # EXTRAS: a cube came into a relation that the task did not ask for
 
 
 class Attempt(NamedTuple):

@@ -3,16 +3,17 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from jax import Array
 
 from planvec.demos import Demonstration
 from planvec.errors import InputError
-from planvec.tasks import Task, encode_tasks, parse_task
+from planvec.tasks import Task, encode_tasks, parse_task, show_task
+from planvec.worlds.retrying import DONE, EXTRAS, TRIES, generator, keep_trying, seed_words
 from planvec.worlds.tabletop import layouts, skills
-from planvec.worlds.tabletop.attempts import DONE, EXTRAS, attempt
+from planvec.worlds.tabletop.attempts import attempt
 from planvec.worlds.tabletop.geometry import OBJECTS
 from planvec.worlds.tabletop.pool import Pool
 from planvec.worlds.tabletop.scene import scene
@@ -23,9 +24,7 @@ from planvec.worlds.world import Objects, Recording, check_recording
 # Three times the expert's mean number of actions, rounded up: 1.8 for a skill, 3.7 for a task of two, 3.2 for two that
 # can hold together.
 HORIZONS = {(1,): 6, (2,): 12, (1, 1): 10}
-TRIES = 50  # attempts at one demonstration before giving up
 DRAWS, LEAST_DRAW = 100, 64  # of parts for sums, before giving up; and how many are drawn at once, at least
-BLOCK = 1024  # attempts between two words of progress
 PICTURE = {"width": 320, "height": 240}
 SKIPPED = 2  # of so many pictures that the simulator offers, one is in a film
 
@@ -61,7 +60,7 @@ class Tabletop:
 
     def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
         """Each number of skills as likely as any other, and each skill too."""
-        rng = random(seed)
+        rng = generator(seed)
         sizes = rng.integers(low, high + 1, count)
         return [tuple(SKILLS[skill] for skill in rng.integers(len(SKILLS), size=size)) for size in sizes]
 
@@ -89,7 +88,19 @@ class Tabletop:
         What comes out depends on (seed, demonstration, attempt) alone, not on the number of workers.
         """
         check_recording(noise, extras)
-        return _Recorder(tasks, seed, noise, extras).record(self.pool, progress)
+        codes = encode_tasks(tasks, SKILLS)
+        rows, attempts = keep_trying(
+            *(tasks, seed, noise, extras == "keep"),
+            attempt=lambda which, seeds: self.pool.attempt(codes[which], seeds, noise),
+            progress=progress,
+        )
+        return Recording(
+            stored={"steps": np.concatenate([row.steps[: row.lengths + 1] for row in rows])},
+            actions=np.concatenate([row.actions[: row.lengths] for row in rows]),
+            lengths=np.array([row.lengths for row in rows], np.int32),
+            extras=np.array([row.extras for row in rows], np.int32),
+            attempts=attempts,
+        )
 
     def replay(self, demos: Recording) -> np.ndarray:
         """Where everything was, at every step. float32 [all steps, 18]"""
@@ -112,7 +123,7 @@ class Tabletop:
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> np.ndarray:
         """States of the simulator. [task, state]"""
-        rngs = [random((*seed, i)) for i in range(len(tasks))]
+        rngs = [generator((*seed, i)) for i in range(len(tasks))]
         return self.pool.place(np.stack([layouts.random_layout(*both) for both in zip(rngs, tasks, strict=True)]))
 
     def start(self, scenes: np.ndarray) -> "Episodes":
@@ -125,10 +136,10 @@ class Tabletop:
         task = parse_task(task, SKILLS)
         check_recording(noise, extras)
         for number in range(TRIES):
-            states, actions, status, _ = attempt(self.simulator, task, (*_words((seed,)), number), noise)
+            states, actions, status, _ = attempt(self.simulator, task, (*seed_words((seed,)), number), noise)
             if status == DONE or (status == EXTRAS and extras == "keep"):
                 return Demonstration(task, positions(states), actions, states)
-        raise InputError(_cannot(task, noise))
+        raise InputError(f"the expert failed {TRIES} times at {show_task(task)}; noise {noise} may be too much for it")
 
     def events(self, steps: np.ndarray, actions: np.ndarray) -> list[str | None]:
         """Which relation each action brought about, if any; the first where there are several."""
@@ -185,56 +196,6 @@ class Episodes:
         return self._states
 
 
-class _Recorder:
-    """Demonstrations as they come in; attempts that failed are made again in another scene."""
-
-    def __init__(self, tasks: Sequence[Task], seed: Sequence[int], noise: float, extras: str) -> None:
-        self.tasks, self.noise, self.keep_extras = tasks, noise, extras == "keep"
-        self.codes = encode_tasks(tasks, SKILLS)
-        self.words = _words(seed)
-        self.kept: dict[int, tuple[np.ndarray, np.ndarray, int]] = {}
-        self.attempts = np.zeros((len(tasks), 3), np.int64)
-
-    def record(self, pool: Pool, progress: Callable[[int], None]) -> Recording:
-        left = np.arange(len(self.tasks))
-        while len(left):
-            block = left[:BLOCK]
-            tries = self.attempts[block].sum(axis=1)
-            if tries.max() >= TRIES:
-                raise InputError(_cannot(self.tasks[block[tries.argmax()]], self.noise))
-            seeds = np.column_stack([np.tile(self.words, (len(block), 1)), block, tries])
-            self._take(block, pool.attempt(self.codes[block], seeds, self.noise))
-            left = np.concatenate([[i for i in block if i not in self.kept], left[BLOCK:]]).astype(int)
-            progress(len(self.kept))
-        steps, actions, extras = zip(*(self.kept[i] for i in range(len(self.tasks))), strict=True)
-        return Recording(
-            stored={"steps": np.concatenate(steps)},
-            actions=np.concatenate(actions),
-            lengths=np.array(list(map(len, actions)), np.int32),
-            extras=np.array(extras, np.int32),
-            attempts=self.attempts,
-        )
-
-    def _take(self, block: np.ndarray, made: Any) -> None:
-        good = (made.status == DONE) | ((made.status == EXTRAS) & self.keep_extras)
-        self.attempts[block, np.where(good, DONE, made.status)] += 1
-        for row in np.flatnonzero(good):
-            length = made.lengths[row]
-            steps, actions = made.steps[row, : length + 1], made.actions[row, :length]
-            self.kept[int(block[row])] = steps, actions, int(made.extras[row])
-
-
-def random(seed: Sequence[int]) -> np.random.Generator:
-    """A source of randomness that depends on all the numbers, the first of which is a seed."""
-    return np.random.default_rng(_words(seed))
-
-
-def _words(seed: Sequence[int]) -> list[int]:
-    if not 0 <= seed[0] < 2**32:
-        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {seed[0]}")
-    return [int(word) for word in seed]
-
-
 def _add_up(tasks: Sequence[Task]) -> bool:
     """Whether what all the tasks bring about can hold together."""
     return compatible({skill for task in tasks for skill in outcome(task)})
@@ -243,10 +204,6 @@ def _add_up(tasks: Sequence[Task]) -> bool:
 def _positions(steps: np.ndarray) -> np.ndarray:
     """Of states of the simulator, or of positions as they are."""
     return steps if steps.shape[-1] == 3 * len(OBJECTS) else positions(steps)
-
-
-def _cannot(task: Task, noise: float) -> str:
-    return f"the expert failed {TRIES} times at {', '.join(task)}; with noise {noise} its hand may be too unsure"
 
 
 def _every(count: int, do: Callable[[Simulator], None]) -> Callable[[Simulator], None]:
