@@ -6,6 +6,7 @@ of two skills each. Success: all that came about in the references has come abou
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -81,7 +82,8 @@ def evaluate(
 ) -> list[Score]:
     """Score agents of one kind together, on the same episodes. `control`: each is shown another one's references."""
     shown = jax.tree.map(lambda leaf: np.roll(leaf, 1, axis=0), trial.shown) if control else trial.shown
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
+    bare = [replace(agent, probe=None) for agent in agents]  # not all of them may have one
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *bare)
     judge = _judge_hosted if is_hosted(world) else _judge_pure
     results = judge(stacked, world, _plans(stacked, shown), trial, jax.random.key(seed), greedy)
     shares = [np.asarray(part).mean(axis=1) for part in results]

@@ -1,5 +1,6 @@
 """Agents by name: the ones shipped with planvec, and those in run folders."""
 
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import jax
 from planvec.agents import Agent
 from planvec.checkpoints import load_json, load_tree
 from planvec.errors import InputError
+from planvec.reading import load_probe
 from planvec.training import CONFIG, WEIGHTS, Config
 
 SHIPPED = Path(str(resources.files("planvec"))) / "weights"
@@ -25,7 +27,8 @@ def load_with_config(name: str | Path) -> tuple[Agent, Config]:
     folder = find(name)
     config = Config(**load_json(folder / CONFIG)["config"])
     outline = eqx.filter_eval_shape(config.build, jax.random.key(0))
-    return load_tree(folder / WEIGHTS, like=outline), config
+    agent = load_tree(folder / WEIGHTS, like=outline)
+    return replace(agent, probe=load_probe(folder, agent.fingerprint)), config
 
 
 def find(name: str | Path) -> Path:

@@ -46,7 +46,7 @@ def rollout(
     The task says what the scene must offer and when to stop; the agent never sees it.
     """
     task = parse_task(task, world.skills)
-    plans = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], agent.read(plan))
+    plans = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], agent.values(plan))
     run = _run_hosted if is_hosted(world) else _run_pure
     return run(agent, world, plans, task, seed, greedy)
 

@@ -49,7 +49,7 @@ def test_act_agrees_with_outputs(name):
     model, demo = agent(name), demonstration(1)
     first, now = images(2, seed=2)
     plan = model.plan(demo) + model.plan(demonstration(3))
-    values = jax.tree.map(lambda leaf: leaf[None], model.read(plan))
+    values = jax.tree.map(lambda leaf: leaf[None], model.values(plan))
     logits = outputs(model, first, now, values)
     key = jax.random.key(4)
     greedy = model.act(first[0], now[0], plan, key, greedy=True)
@@ -75,7 +75,7 @@ def test_plans_of_another_agent_are_refused():
     with pytest.raises(ValueError, match="different agents"):
         one.plan(demonstration(1)) + other.plan(demonstration(1))
     with pytest.raises(ValueError, match="make the plan with the agent"):
-        agent("naive").read(one.plan(demonstration(1)))
+        agent("naive").values(one.plan(demonstration(1)))
 
 
 def test_fingerprints_name_the_weights():
@@ -138,7 +138,7 @@ def test_tecnet_normalises_on_reading_only():
     assert abs(one.norm() - 1) > 0.01
 
     first, now = images(2)
-    raw = tecnet.read(one + other)[None]
+    raw = tecnet.values(one + other)[None]
     expected = outputs(te, first, now, raw / jnp.linalg.norm(raw))
     np.testing.assert_allclose(outputs(tecnet, first, now, raw), expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(outputs(tecnet, first, now, 7 * raw), expected, rtol=1e-4, atol=1e-5)
@@ -150,7 +150,7 @@ def test_naive_reads_the_mean_of_its_references():
     plan = model.plan(one) + model.plan(other)
     assert isinstance(plan, ReferencePlan)
     mean = [(np.float32(getattr(one, end)) + getattr(other, end))[None] / 2 for end in ("first", "last")]
-    for value, expected in zip(model.read(plan), mean, strict=True):
+    for value, expected in zip(model.values(plan), mean, strict=True):
         np.testing.assert_array_equal(value, expected[0])
     first, now = images(2)
     key = jax.random.key(0)
@@ -172,8 +172,8 @@ def test_batches_of_plans_add_whatever_the_agent(name):
     plans = model.wrap(encode(model, *ends[:2])) + model.wrap(encode(model, *ends[2:]))
     one = model.plan(SimpleNamespace(first=ends[0][1], last=ends[1][1]))
     other = model.plan(SimpleNamespace(first=ends[2][1], last=ends[3][1]))
-    batched = jax.tree.map(lambda leaf: leaf[1], model.read(plans))
-    for value, expected in zip(jax.tree.leaves(batched), jax.tree.leaves(model.read(one + other)), strict=True):
+    batched = jax.tree.map(lambda leaf: leaf[1], model.values(plans))
+    for value, expected in zip(jax.tree.leaves(batched), jax.tree.leaves(model.values(one + other)), strict=True):
         np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-4)
 
 

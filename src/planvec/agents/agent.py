@@ -1,14 +1,15 @@
 """Agents: an encoder g and a policy π, and how a plan reaches the policy.
 
-People use `plan` and `act`, one episode at a time. Programs use `encode`, `outputs` and `choose`, which take batches
-and may be jitted, vmapped and differentiated.
+People use `plan`, `act`, `read` and `progress`, one episode at a time. Programs use `encode`, `outputs` and `choose`,
+which take batches and may be jitted, vmapped and differentiated.
 """
 
 import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import equinox as eqx
 import jax
@@ -20,6 +21,7 @@ from planvec.agents.encoders import Encoder, Observation
 from planvec.agents.policies import Policy
 from planvec.errors import InputError
 from planvec.plans import AnyPlan, Plan, ReferencePlan, unit
+from planvec.reading import LITTLE, Probe, Reading, progress
 
 Values = Any  # a batch of plans inside a program: vectors (N, embedding), or naive's (first, last) observations
 
@@ -31,10 +33,18 @@ class Demonstration(Protocol):
     last: Observation
 
 
+class Segment(NamedTuple):
+    """A stretch of an episode."""
+
+    first: Observation
+    last: Observation
+
+
 class Agent(eqx.Module):
     """What all agents do; a subclass is one conditioning."""
 
     policy: Policy
+    probe: Probe | None = eqx.field(default=None, kw_only=True)  # reads plans; fitted afterwards, never trained
 
     segments: ClassVar[tuple[str, ...]]  # parts of a training sample (losses.SEGMENTS) that `outputs` wants
 
@@ -68,7 +78,7 @@ class Agent(eqx.Module):
         first, last = _batch_of_one((demonstration.first, demonstration.last))
         return self.wrap(_only(_encode(self, first, last)))
 
-    def read(self, plan: AnyPlan) -> Values:
+    def values(self, plan: AnyPlan) -> Values:
         """The values of a plan, for `outputs`. The plan must be of this agent's own making."""
         if plan.agent != self.fingerprint:
             raise InputError(
@@ -79,7 +89,34 @@ class Agent(eqx.Module):
 
     def act(self, first: Observation, now: Observation, plan: AnyPlan, key: Array, greedy: bool = False) -> Array:
         """One action in one episode that began with `first` and has come to `now`."""
-        return _only(_choose(self, *_batch_of_one((first, now, self.read(plan))), key, greedy))
+        return _only(_choose(self, *_batch_of_one((first, now, self.values(plan))), key, greedy))
+
+    def read(self, plan: AnyPlan) -> Reading:
+        """Which skills a plan holds, and how often."""
+        vector = self.values(plan)
+        if not isinstance(plan, Plan):
+            raise InputError("a model without plan vectors (naive) cannot read plans; use a te, cpv or tecnet agent")
+        if self.probe is None:
+            raise InputError(
+                "this agent has no probe to read plans with, or one of other weights; "
+                "fit one with `planvec probe RUN`, and load the agent again"
+            )
+        if vector.ndim != 1:
+            raise InputError(f"read one plan at a time; these are {len(vector)}")
+        return self.probe.read(vector)
+
+    def remaining(self, plan: AnyPlan, first: Observation, now: Observation) -> AnyPlan:
+        """What is left to do of a plan in an episode that began with `first` and has come to `now`."""
+        return plan - self.plan(Segment(first, now))
+
+    def progress(self, plan: AnyPlan, first: Observation, now: Observation) -> float:
+        """How much of a plan has been done, from 0 to 1."""
+        counts = (jnp.array(list(self.read(part).counts.values())) for part in (plan, self.remaining(plan, first, now)))
+        return float(progress(*counts))
+
+    def done(self, plan: AnyPlan, first: Observation, now: Observation) -> bool:
+        """Whether nothing of a plan is left to do: less than half a skill."""
+        return self.read(self.remaining(plan, first, now)).total < LITTLE
 
     def cast(self, dtype: Any) -> Self:
         """The same agent with its weights, and so its computations, in another dtype."""
@@ -87,9 +124,9 @@ class Agent(eqx.Module):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names these very weights: equal wherever the same agent is loaded."""
+        """Names these very weights: equal wherever the same agent is loaded, with a probe or without."""
         digest = hashlib.sha256(type(self).__name__.encode())
-        for leaf in jax.tree.leaves(self):
+        for leaf in jax.tree.leaves(replace(self, probe=None)):
             digest.update(np.asarray(leaf).tobytes())
         return digest.hexdigest()[:12]
 
