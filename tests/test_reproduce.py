@@ -37,9 +37,11 @@ def test_a_small_table(tmp_path):
     again, lines = small(rows, tmp_path)
     assert again == results and not lines  # nothing is done twice
     more, lines = small(
-        [*rows, reproduce.Entry("te-plain", Config(**{**vars(CONFIG), "agent": "te-plain"}), seeds=1)], tmp_path
+        [*rows, *reproduce.entries(CONFIG, ["te-plain", "te-pair"], seeds=1, extra_rows=False)], tmp_path
     )
-    assert len(more["rows"]) == len(results["rows"]) + 2
+    assert len(more["rows"]) == len(results["rows"]) + 4
+    assert sum("training" in line for line in lines) == 1  # both together
+    assert len({more["trainings"][row["training"]]["last"]["loss"] for row in more["rows"][-4:]}) == 2
 
 
 def test_it_takes_up_where_it_was(tmp_path):

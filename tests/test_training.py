@@ -123,6 +123,33 @@ def test_seeds_train_together_as_they_do_alone(pairs, tmp_path):
     assert lines(tmp_path / "together0")[-1]["loss"] != lines(tmp_path / "together1")[-1]["loss"]
 
 
+def test_kinds_of_agents_train_together_as_they_do_alone(pairs, tmp_path):
+    """Losses agree within 1e-4 over 20 steps, and each agent is trained on its own losses."""
+    kinds = ["te-plain", "te-full"]
+    configs = [replace(CONFIG, agent=kind, seed=seed, interval=10) for seed in (0, 1) for kind in kinds]
+    configs = [replace(config, learning_rate=1e-4) for config in configs]
+    train(configs, [tmp_path / f"together{i}" for i in range(4)], pairs, DATA)
+    for i, config in list(enumerate(configs))[2:]:
+        train([config], [tmp_path / f"alone{i}"], pairs, DATA)
+        together, alone = lines(tmp_path / f"together{i}"), lines(tmp_path / f"alone{i}")
+        for one, other in zip(together, alone, strict=True):
+            for name in other.keys() - {"samples_per_second"}:
+                assert one[name] == pytest.approx(other[name], abs=1e-4)
+
+
+def test_agents_that_cannot_train_together(pairs, tmp_path):
+    full, plain = replace(CONFIG, agent="cpv-full"), replace(CONFIG, agent="cpv-plain")
+    mixes = [
+        ([full, replace(CONFIG, agent="te-full")], "weights of their losses alone"),
+        ([full, replace(plain, embedding=8)], "weights of their losses alone"),
+        ([full, replace(full, seed=1), plain, replace(plain, seed=1)], "seed by seed"),
+        ([full, plain, replace(full, seed=1)], "seed by seed"),
+    ]
+    for configs, why in mixes:
+        with pytest.raises(InputError, match=why):
+            train(configs, [tmp_path / str(i) for i in range(len(configs))], pairs, DATA)
+
+
 def test_a_kill_between_two_saves_loses_at_most_an_interval(pairs, tmp_path):
     configs = [replace(CONFIG, seed=seed) for seed in (0, 1)]
     folders, whole = ([tmp_path / f"{name}{i}" for i in range(2)] for name in ("cut", "whole"))
@@ -169,7 +196,7 @@ def test_another_training_in_the_folder(whole, pairs, tmp_path):
     (tmp_path / "letter.txt").write_text("dear diary")
     with pytest.raises(InputError, match="not empty"):
         train([CONFIG], [tmp_path], pairs, DATA)
-    with pytest.raises(InputError, match="seed alone"):
+    with pytest.raises(InputError, match="weights of their losses alone"):
         train([CONFIG, replace(CONFIG, batch=16)], [tmp_path / "a", tmp_path / "b"], pairs, DATA)
 
 

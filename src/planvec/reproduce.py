@@ -49,6 +49,24 @@ class Entry:
         skills = "" if self.skills is None else "-{}-{}".format(*self.skills)
         return "data" + skills + f"-{self.extras}" * (self.extras != "discard")
 
+    @property
+    def program(self) -> tuple:
+        """Equal for entries that may train together."""
+        return self.config.program, self.data, self.seeds
+
+    def seeded(self, seed: int) -> Config:
+        return replace(self.config, seed=seed)
+
+    def run(self, table: Path, seed: int) -> Path:
+        """The folder of one training."""
+        return table / "runs" / f"{self.folder}-{seed}"
+
+    def finished(self, table: Path) -> bool:
+        """Whether all its seeds have been trained to the end."""
+        logs = [self.run(table, seed) / METRICS for seed in range(self.seeds)]
+        lines = [log.read_text().splitlines() if log.exists() else [] for log in logs]
+        return all(some and json.loads(some[-1])["step"] >= self.config.updates for some in lines)
+
 
 SETTINGS = ("seed", "samples", "interval")  # the same for a whole table
 
@@ -112,10 +130,10 @@ def reproduce(
     results = load_json(path) if path.exists() else new
     for entry in rows:
         _check_same(results, entry, folder)
-        wanted = [c for c in conditions if not _has(results, entry, c, episodes)]
-        if not wanted:
-            continue
-        agents = _trained(entry, folder, pairs, results, say, lambda step, entry=entry: watch(entry, step))
+    missing = {entry: [c for c in conditions if not _has(results, entry, c, episodes)] for entry in rows}
+    missing = {entry: wanted for entry, wanted in missing.items() if wanted}
+    for entry, wanted in missing.items():
+        agents = _trained(entry, missing, folder, pairs, results, say, lambda step, entry=entry: watch(entry, step))
         save_json(path, results)
         for condition in wanted:
             trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
@@ -134,7 +152,7 @@ def _check_same(results: dict[str, Any], entry: Entry, folder: Path) -> None:
     """Complain where the folder's figures come from a training with other settings."""
     for seed in range(entry.seeds):
         known = results["trainings"].get(f"{entry.folder}-{seed}", {"config": {}})["config"]
-        asked = json.loads(json.dumps(asdict(replace(entry.config, seed=seed))))
+        asked = json.loads(json.dumps(asdict(entry.seeded(seed))))
         for name in known.keys() - {"interval"}:
             if known[name] != asked.get(name):
                 raise InputError(
@@ -151,31 +169,34 @@ def _has(results: dict[str, Any], entry: Entry, condition: str, episodes: int) -
 
 def _trained(
     entry: Entry,
+    others: Iterable[Entry],
     folder: Path,
     pairs: int,
     results: dict[str, Any],
     say: Callable[[str], None],
     watch: Callable[[int], None],
 ) -> list[Agent]:
-    """The entry's agents, one for each seed; trained together where they are not there yet."""
-    configs = [replace(entry.config, seed=seed) for seed in range(entry.seeds)]
-    runs = [folder / "runs" / f"{entry.folder}-{seed}" for seed in range(entry.seeds)]
-    if not all(_finished(run, config) for run, config in zip(runs, configs, strict=True)):
+    """The entry's agents, one for each seed. Where they are not there yet they train, with the others that can."""
+    if not entry.finished(folder):
         data = folder / entry.data
         skills = entry.skills or make(entry.config.world).sizes
         recipe = datasets.Recipe(entry.config.world, pairs, skills, 0.1, entry.extras, 0)
         say(f"{pairs} pairs of {skills[0]}-{skills[1]} skills, extras: {entry.extras}")
         datasets.ensure(recipe, data)
         loaded = _load_pairs(data)
-        say(f"training {entry.folder}, {entry.seeds} seeds together, {entry.config.updates} updates")
+        kinds = {one.folder: one for one in [entry, *others] if one.program == entry.program}
+        kinds = {name: one for name, one in kinds.items() if not one.finished(folder)}
+        say(f"training {', '.join(kinds)}: {entry.seeds} seeds together, {entry.config.updates} updates")
+        trainings = [(one.run(folder, seed), one.seeded(seed)) for seed in range(entry.seeds) for one in kinds.values()]
+        runs, configs = zip(*trainings, strict=True)
         began = time.perf_counter()
         train(configs, runs, loaded, describe(data), lambda step, metrics: watch(step))
-        seconds = time.perf_counter() - began
-        for run, config in zip(runs, configs, strict=True):
+        together = {"trainings": len(runs), "seconds": time.perf_counter() - began}
+        for run, config in trainings:
             last = json.loads((run / METRICS).read_text().splitlines()[-1])
-            described = {"config": asdict(config), "data": describe(data), "seconds_together": seconds, "last": last}
+            described = {"config": asdict(config), "data": describe(data), "together": together, "last": last}
             results["trainings"][run.name] = described | {"made": load_json(run / CONFIG)["made"]}
-    return [load(run) for run in runs]
+    return [load(entry.run(folder, seed)) for seed in range(entry.seeds)]
 
 
 _pairs: dict[Path, Any] = {}
@@ -194,11 +215,6 @@ def describe(data: Path) -> dict[str, Any]:
     header = datasets.read_header(data)
     known = {name: header[name] for name in ("world", "pairs", "skills", "noise", "extras", "seed", "fingerprint")}
     return known | {"sha256": [entry["sha256"] for entry in header["shards"].values()]}
-
-
-def _finished(run: Path, config: Config) -> bool:
-    lines = (run / METRICS).read_text().splitlines() if (run / METRICS).exists() else []
-    return bool(lines) and json.loads(lines[-1])["step"] >= config.updates
 
 
 def write(results: dict[str, Any], folder: Path) -> None:

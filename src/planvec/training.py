@@ -1,7 +1,8 @@
 """Training: one jitted function that does many updates, and a plain loop around it that logs, saves and resumes.
 
-Several seeds train together in one program (their networks become batched matrix products). Everything random
-about an update follows from (seed, step): how the steps are cut into chunks, or which seeds train beside, is no matter.
+Several seeds, and models that differ in the weights of their losses alone, train together in one program (their
+networks become batched matrix products). Everything random about an update follows from (seed, step): how the steps are
+cut into chunks, or what trains beside, is no matter.
 """
 
 import json
@@ -25,7 +26,7 @@ from tyro.conf import Positional
 from planvec import losses
 from planvec.agents import AGENTS, Agent, Weights, build, family
 from planvec.checkpoints import load_json, load_tree, save_json, save_tree
-from planvec.demos import PairSet
+from planvec.demos import Batch, PairSet
 from planvec.errors import InputError
 from planvec.provenance import provenance
 from planvec.worlds import make
@@ -91,6 +92,12 @@ class Config:
         weights = AGENTS[self.agent].weights
         return weights if self.ctr is None else replace(weights, imitation=self.ctr)
 
+    @property
+    def program(self) -> tuple:
+        """Equal for configs that may train together: those that differ in the seed and the losses' weights alone."""
+        spec, own = AGENTS[self.agent], {"agent", "ctr", "seed", "interval"}
+        return spec.conditioning, spec.normalise, *(value for key, value in asdict(self).items() if key not in own)
+
     def build(self, key: Array) -> Agent:
         return build(self.agent, make(self.world).space, self.embedding, key=key)
 
@@ -117,15 +124,14 @@ def train(
 ) -> list[Agent]:
     """Train agents together, each into a run folder of its own; goes on from their last common checkpoint.
 
-    The configs may differ in their seed alone. `watch` is told after each interval; what it raises stops the training.
-    `score` adds figures of its own to the log, every SCORED intervals.
+    The configs may differ in their seed, and in the weights of their losses (see `grid`). `watch` is told after each
+    interval; what it raises stops the training. `score` adds figures of its own to the log, every SCORED intervals.
     """
-    if len({replace(config, seed=0) for config in configs}) != 1:
-        raise InputError("agents that train together may differ in their seed alone")
-    config, seeds = configs[0], jnp.array([one.seed for one in configs], jnp.uint32)
+    config = configs[0]
+    seeds, kinds = grid(configs)
     training, validation = pairs.split()
     states = _resume(configs, folders, data)
-    chunk, validate = programs(replace(config, seed=0, interval=1))
+    chunk, validate = programs(kinds)
     logs = [Log(folder, int(states.step[0])) for folder in folders]
     try:
         while (step := int(states.step[0])) < config.updates:
@@ -136,7 +142,7 @@ def train(
             rows = [{name: float(value) for name, value in row.items()} for row in _unstack(jax.device_get(metrics))]
             rate = updates * config.batch * len(configs) / (time.perf_counter() - began)
             _check_finite(rows, folders, step)
-            each = _unstack(states)
+            each = _unstack(jax.device_get(states))
             if score and (step // config.interval) % SCORED == SCORED - 1:
                 for row, scores in zip(rows, score([state.agent for state in each]), strict=True):
                     row |= scores
@@ -148,6 +154,17 @@ def train(
         for log in logs:
             log.close()
     return _unstack(states.agent)
+
+
+def grid(configs: Sequence[Config]) -> tuple[Array, tuple[Config, ...]]:
+    """The seeds of a training, and the kinds of agents trained with each: configs come seed by seed."""
+    seeds = list(dict.fromkeys(config.seed for config in configs))
+    kinds = tuple(dict.fromkeys(replace(config, seed=0, interval=1) for config in configs))
+    if len({(config.program, config.interval) for config in configs}) != 1:
+        raise InputError("agents that train together may differ in their seed and the weights of their losses alone")
+    if [replace(config, interval=1) for config in configs] != [replace(kind, seed=s) for s in seeds for kind in kinds]:
+        raise InputError("agents that train together must come seed by seed, each seed with the same kinds of agents")
+    return jnp.array(seeds, jnp.uint32), kinds
 
 
 def _unstack(tree: Any) -> list[Any]:
@@ -163,38 +180,54 @@ def _check_finite(rows: list[dict[str, float]], folders: Sequence[Path], step: i
 
 
 @cache
-def programs(config: Config) -> tuple[Callable, Callable]:
-    """The two jitted functions of a training: so many updates, and a look at the validation pairs."""
-    optimizer, dtype, weights = make_optimizer(config), precision(config), config.weights
+def programs(kinds: tuple[Config, ...]) -> tuple[Callable, Callable]:
+    """The two jitted functions of a training: so many updates, and a look at the validation pairs.
 
-    def update(state: State, pairs: PairSet, seed: Array) -> tuple[State, dict[str, Array]]:
-        batch = pairs.sample(_key(seed, 1, state.step), config.batch)
+    They take the states or agents of a grid, flat: for each seed, those of all kinds.
+    """
+    config = kinds[0]
+    optimizer, dtype = make_optimizer(config), precision(config)
 
+    def weights(kind: Array) -> Weights:
+        """Of the losses, for one kind. Those that are the same for all are constants of the program."""
+        every = [one.weights for one in kinds]
+        return jax.tree.map(lambda *each: each[0] if len(set(each)) == 1 else jnp.array(each)[kind], *every)
+
+    def update(state: State, batch: Batch, kind: Array) -> tuple[State, dict[str, Array]]:
         def loss(agent: Agent) -> tuple[Array, dict[str, Array]]:
-            return losses.total(agent, batch, weights, dtype)
+            return losses.total(agent, batch, weights(kind), dtype)
 
         (_, metrics), gradients = eqx.filter_value_and_grad(loss, has_aux=True)(state.agent)
         changes, memory = optimizer.update(gradients, state.optimizer, state.agent)
         return State(eqx.apply_updates(state.agent, changes), memory, state.step + 1), metrics
 
+    def update_kinds(states: State, pairs: PairSet, seed: Array) -> tuple[State, dict[str, Array]]:
+        """All kinds with one seed: they see the same samples, so these are drawn once."""
+        batch = pairs.sample(_key(seed, 1, states.step[0]), config.batch)
+        return jax.vmap(update, in_axes=(0, None, 0))(states, batch, jnp.arange(len(kinds)))
+
     @jax.jit
     def chunk(states: State, pairs: PairSet, seeds: Array, updates: int) -> tuple[State, dict[str, Array]]:
         """`updates` is no constant of the program, so that the last and shorter chunk need not be compiled anew."""
-        together = jax.vmap(update, in_axes=(0, None, 0))
+        together = jax.vmap(update_kinds, in_axes=(0, None, 0))
 
         def body(_: int, carry: tuple[State, dict[str, Array]]) -> tuple[State, dict[str, Array]]:
             states, metrics = together(carry[0], pairs, seeds)
             return states, jax.tree.map(jnp.add, carry[1], metrics)
 
+        states = jax.tree.map(lambda leaf: leaf.reshape(len(seeds), len(kinds), *leaf.shape[1:]), states)
         _, shapes = jax.eval_shape(together, states, pairs, seeds)
         zeros = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
         states, sums = jax.lax.fori_loop(0, updates, body, (states, zeros))
-        return states, jax.tree.map(lambda total: total / updates, sums)
+        means = jax.tree.map(lambda total: total / updates, sums)
+        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (states, means))
 
     @jax.jit
     def validate(agents: Agent, pairs: PairSet) -> dict[str, Array]:
         batch = pairs.sample(jax.random.key(0), VALIDATION)
-        return jax.vmap(lambda agent: losses.total(agent, batch, weights, dtype)[1])(agents)
+        count = len(jax.tree.leaves(agents)[0])
+        look = jax.vmap(lambda agent, kind: losses.total(agent, batch, weights(kind), dtype)[1])
+        return look(agents, jnp.arange(count) % len(kinds))
 
     return chunk, validate
 

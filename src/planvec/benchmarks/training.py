@@ -63,9 +63,9 @@ def _updates(batch: int) -> int:
 
 def _ours(pairs: PairSet, batch: int, seeds: int) -> Row:
     """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, AdamW."""
-    configs = [Config(agent=AGENT, batch=batch, seed=seed, optimizer="adam") for seed in range(seeds)]
+    configs = tuple(Config(agent=AGENT, batch=batch, seed=seed, optimizer="adam") for seed in range(seeds))
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(training.start, configs))
-    chunk, _ = training.programs(configs[0])
+    chunk, _ = training.programs(configs[:1])
     updates = _updates(batch)
     count = updates * batch * seeds
     per_second = rate(chunk, states, pairs, jnp.arange(seeds, dtype=jnp.uint32), updates, count=count)
