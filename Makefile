@@ -9,7 +9,7 @@ ARGS    ?=
 PYTHON  ?= python3.12 python3.11 python3 python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,8 +30,12 @@ format: $(VENV)/.dev  ## fix what ruff can fix, and format
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: $(VENV)/.docs  ## build the documentation as a site, into site/; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "the site is in site/: open site/index.html"
+
 clean:  ## remove .venv, caches and build outputs; runs and data stay
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Set-up. Each stamp is redone when pyproject.toml, constraints.txt or the Python itself changes.
@@ -41,6 +45,10 @@ $(VENV)/.core: pyproject.toml constraints.txt $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(BIN)/python
 	$(call install,.[dev])
+	@touch $(VENV)/.core $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt $(BIN)/python
+	$(call install,.[docs])
 	@touch $(VENV)/.core $@
 
 $(BIN)/python:
