@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from planvec import measuring
+from planvec import recordings
 from planvec.agents import build
 from planvec.agents.agent import Difference, Static
 from planvec.errors import InputError
@@ -82,7 +82,7 @@ def measured(counts, order, scene, scaled=False, normalise=None, tasks=64):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(measuring, "BATCH", 64)
+    monkeypatch.setattr(recordings, "BATCH", 64)
 
 
 def test_plans_that_are_linear_in_skill_counts():

@@ -11,24 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
 import numpy as np
-from jax import Array
 from rich.table import Table
 
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.errors import InputError
+from planvec.reading import TINY, ridge
+from planvec.recordings import Demonstrations, check_vectors, count_names
 from planvec.tasks import Task
 from planvec.worlds.world import World
 
 TASKS, SCENES = 512, 4  # tasks that are demonstrated unless told otherwise, and scenes for each of them
 FEWEST = 8
 COMPARED = 2048  # demonstrations at most, each with each other
-BATCH = 512  # plans made at once
-RIDGES = np.logspace(-9, 0, 10)  # strengths of a fit that are tried, as shares of all variance
-TINY = 1e-12  # makes a ratio of nothing to nothing 0
 
 
 class Sums(NamedTuple):
@@ -82,20 +78,15 @@ def measure(
     progress: Callable[[int, int], None] = lambda finished, total: None,
 ) -> Measures:
     """Measure an agent that has plan vectors. `progress` is told how many demonstrations there are, and will be."""
-    if not isinstance(agent, EmbeddingAgent):
-        raise InputError(
-            "a model without plan vectors (naive) has nothing to measure; choose a te, cpv or tecnet agent"
-        )
+    check_vectors(agent)
     if tasks < FEWEST:
         raise InputError(f"measure at least {FEWEST} tasks; got {tasks}")
     groups = draw_tasks(world, tasks, seed)
     ends = np.cumsum([len(group) for group in groups])
     first, second, whole, mixed = (np.arange(end - len(group), end) for end, group in zip(ends, groups, strict=True))
     total = int(ends[-1])
-    demos = Demonstrations(world, list(chain(*groups)), seed, lambda finished: progress(finished, total))
+    demos = Demonstrations(world, list(chain(*groups)), (seed, 13), lambda finished: progress(finished, total))
     plans = demos.plans(agent)
-    if not np.isfinite(plans).all():
-        raise InputError("this agent's plans are not finite numbers: its training must have gone astray")
     read, compared = _read(agent, plans), mixed[:COMPARED]
     return Measures(
         sums=measure_sums(_read(agent, plans[first] + plans[second]), read[whole], len(whole) // SCENES),
@@ -123,35 +114,6 @@ def draw_pairs(world: World, count: int, seed: int) -> tuple[list[Task], list[Ta
     _, kept = np.unique(asked.reshape(count, -1), axis=0, return_index=True)
     kept = np.sort(kept)  # as they were drawn, so that neighbours have nothing to do with each other
     return [firsts[i] for i in kept], [seconds[i] for i in kept]
-
-
-class Demonstrations:
-    """Demonstrations of tasks, each in a scene of its own, as far as they are measured."""
-
-    def __init__(self, world: World, tasks: Sequence[Task], seed: int, progress: Callable[[int], None]) -> None:
-        recording = world.record(tasks, (seed, 13), 0.0, "discard", progress)
-        self._world, self._steps, self._actions = world, world.replay(recording), recording.actions
-        self._first, self._last, counts = world.ends(recording)
-        self.lengths = recording.lengths
-        self._starts = np.cumsum(self.lengths + 1) - (self.lengths + 1)  # of steps
-        self.counts = counts.reshape(len(tasks), -1)  # int32 [demonstration, what may be asked for]
-
-    def plans(self, agent: EmbeddingAgent) -> np.ndarray:
-        """g(first, last) of all. float64 [demonstration, embedding]"""
-        return _encode(agent, self._first, self._last)
-
-    def parts(self, agent: EmbeddingAgent, which: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """g(first, now) + g(now, last) of some, each at its time. float64 [demonstration, embedding]"""
-        steps = _take(self._steps, self._starts[which] + times)
-        first, last, now = _take(self._first, which), _take(self._last, which), _decode(self._world, steps)
-        return _encode(agent, first, now) + _encode(agent, now, last)
-
-    def order(self, demo: int) -> tuple[str, ...]:
-        """The skills that were done, in order."""
-        start, length = self._starts[demo], self.lengths[demo]
-        steps = _take(self._steps, slice(start, start + length + 1))
-        actions = self._actions[start - demo : start - demo + length]
-        return tuple(filter(None, self._world.events(steps, actions)))
 
 
 def measure_sums(sums: np.ndarray, wholes: np.ndarray, candidates: int) -> Sums:
@@ -186,11 +148,9 @@ def measure_counts(plans: np.ndarray, counts: np.ndarray, skills: Sequence[str])
     missed = (errors**2).mean(axis=0)
     shares = [1 - float(miss / var) if var else None for miss, var in zip(missed, spread, strict=True)]
     others = plans[half:] - fit(counts[:half], plans[:half])(counts[half:])
-    named = list(skills) if len(shares) >= len(skills) else []  # the tabletop's counts have one more: the lid
-    names = named + [f"count {number}" for number in range(len(named), len(shares))]
     return Counts(
         r2=1 - float(missed.sum() / max(spread.sum(), TINY)),
-        r2_by_skill=dict(zip(names, shares, strict=True)),
+        r2_by_skill=dict(zip(count_names(skills, len(shares)), shares, strict=True)),
         explained=1 - float((others**2).sum() / max(plans[half:].var(axis=0).sum() * len(others), TINY)),
     )
 
@@ -214,20 +174,9 @@ def measure_leaks(plans: np.ndarray, counts: np.ndarray, orders: Sequence[tuple[
 
 
 def fit(x: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """The ridge regression of y on x whose strength does best when one row at a time is left out."""
+    """The ridge regression of y on x, both about their means."""
     at, mean = x.mean(axis=0), y.mean(axis=0)
-    left, size, right = np.linalg.svd(x - at, full_matrices=False)
-    along = left.T @ (y - mean)
-
-    def left_out(strength: float) -> float:
-        """The squared error at rows that a fit has not seen, by the closed formula."""
-        shrunk = size**2 / (size**2 + strength)
-        leverage = left**2 @ shrunk + 1 / len(x)
-        residual = (y - mean) - left @ (shrunk[:, None] * along)
-        return float(np.sum((residual / np.maximum(1 - leverage, TINY)[:, None]) ** 2))
-
-    strength = min(RIDGES * max((size**2).sum(), TINY), key=left_out)
-    weights = right.T @ ((size / (size**2 + strength))[:, None] * along)
+    weights = ridge(x - at, y - mean)
     return lambda rows: mean + (rows - at) @ weights
 
 
@@ -249,33 +198,6 @@ def _distances(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 def _read(agent: EmbeddingAgent, plans: np.ndarray) -> np.ndarray:
     """Plans as the policy reads them."""
     return plans / np.maximum(_length(plans)[:, None], TINY) if getattr(agent, "normalise", False) else plans
-
-
-def _encode(agent: EmbeddingAgent, first: Any, last: Any) -> np.ndarray:
-    """Many plans, a batch of the same size at a time so that one program serves all."""
-    parts = [np.asarray(_encode_batch(agent, *both)) for both in _batches((first, last))]
-    return np.concatenate(parts).astype(np.float64)[: len(jax.tree.leaves(first)[0])]
-
-
-def _batches(tree: Any) -> Iterator[Any]:
-    """Rows by the batch, the last one filled up with its last row."""
-    count = len(jax.tree.leaves(tree)[0])
-    for begin in range(0, count, BATCH):
-        yield _take(tree, np.minimum(np.arange(begin, begin + BATCH), count - 1))
-
-
-def _take(tree: Any, which: np.ndarray | slice) -> Any:
-    return jax.tree.map(lambda leaf: leaf[which], tree)
-
-
-@eqx.filter_jit
-def _decode(world: World, steps: Any) -> Any:
-    return jax.vmap(world.decode)(steps)
-
-
-@eqx.filter_jit
-def _encode_batch(agent: EmbeddingAgent, first: Any, last: Any) -> Array:
-    return agent.encode(first, last)
 
 
 def table(title: str, measures: Measures) -> Table:

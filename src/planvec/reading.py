@@ -22,7 +22,7 @@ from planvec.errors import InputError
 PROBE = "probe.safetensors"  # its file, beside the weights
 FORMAT, VERSION = "planvec probe", "1"
 RIDGES = np.logspace(-9, 0, 10)  # strengths of a fit that are tried, as shares of all variance
-LITTLE = 0.5  # skills: what is less than this is nothing left to do
+HALF = 0.5  # a skill of which less than this is left is done
 TINY = 1e-12  # makes a ratio of nothing to nothing 0
 
 
@@ -58,9 +58,9 @@ class Reading:
         return float(np.sqrt(np.mean(np.square(list(self.errors.values())))))
 
     @property
-    def total(self) -> float:
-        """How many skills there are to do in all."""
-        return sum(max(count, 0.0) for count in self.counts.values())
+    def most(self) -> float:
+        """How often the skill that is in it most is in it."""
+        return max(self.counts.values())
 
     def rounded(self) -> Counter[str]:
         """Whole numbers; skills that are not in the plan are left out, those taken away from it are below zero."""
@@ -72,17 +72,12 @@ class Reading:
         return f"{', '.join(held) or 'nothing'} (±{self.error:.1f})"
 
 
-def skills_left(counts: Array) -> Array:
-    """How many skills there are to do in all, of counts [..., skill]."""
-    return jnp.maximum(counts, 0).sum(axis=-1)
-
-
 def progress(plan: Array, left: Array) -> Array:
     """How much of a plan has been done, from 0 to 1, of its counts and of those that are left. [..., skill]
 
     A plan with nothing in it has been done.
     """
-    whole, rest = skills_left(plan), skills_left(left)
+    whole, rest = (jnp.maximum(counts, 0).sum(axis=-1) for counts in (plan, left))
     return jnp.where(whole > TINY, jnp.clip(1 - rest / jnp.maximum(whole, TINY), 0, 1), 1.0)
 
 

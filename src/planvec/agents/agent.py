@@ -21,7 +21,7 @@ from planvec.agents.encoders import Encoder, Observation
 from planvec.agents.policies import Policy
 from planvec.errors import InputError
 from planvec.plans import AnyPlan, Plan, ReferencePlan, unit
-from planvec.reading import LITTLE, Probe, Reading, progress
+from planvec.reading import HALF, Probe, Reading, progress
 
 Values = Any  # a batch of plans inside a program: vectors (N, embedding), or naive's (first, last) observations
 
@@ -115,8 +115,8 @@ class Agent(eqx.Module):
         return float(progress(*counts))
 
     def done(self, plan: AnyPlan, first: Observation, now: Observation) -> bool:
-        """Whether nothing of a plan is left to do: less than half a skill."""
-        return self.read(self.remaining(plan, first, now)).total < LITTLE
+        """Whether a plan has been done: of no skill half a turn or more is left."""
+        return self.read(self.remaining(plan, first, now)).most < HALF
 
     def cast(self, dtype: Any) -> Self:
         """The same agent with its weights, and so its computations, in another dtype."""
