@@ -1,0 +1,105 @@
+"""Plan arithmetic, step by step: a tutorial to read and to run. It takes about a minute on a CPU.
+
+    python examples/plan_arithmetic.py
+
+Each part says what it does, does it, and prints what there is to see. Pictures go to the folder out/.
+"""
+
+from itertools import combinations
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+import planvec as pv
+from planvec.filming import film_together
+from planvec.pictures import save_figure
+from planvec.rollouts import Episode
+
+OUT = Path("out")
+OUT.mkdir(exist_ok=True)
+SCENES = 3  # in which the agent acts on each plan
+
+
+def act(name: str, plan: pv.Plan, task: tuple[str, ...]) -> Episode:
+    """Let the agent act on a plan in a few scenes, and say how it went. Returns an episode, a success if there is one.
+
+    The task is never shown to the agent: it says what the scene must have in it, and when to stop.
+    """
+    episodes = [pv.rollout(agent, plan, world, task, seed=seed) for seed in range(SCENES)]
+    for episode in episodes:
+        verdict = "" if episode.success else ": failed"
+        print(f"  {name}: {', '.join(episode.skills_done)} in {len(episode)} steps{verdict}")
+    return max(episodes, key=lambda episode: episode.success)
+
+
+print("1. An agent, and the world it lives in")
+# The shipped agent is the paper's cpv-full. It has learned from pairs of demonstrations of two to four skills. Nobody
+# told it what a skill is, nor has it ever seen plans being added.
+agent = pv.load("crafting")
+world = pv.make("crafting")
+print(f"  the skills: {', '.join(world.skills)}")
+
+print("2. Two demonstrations, by the expert")
+# Each is in a scene of its own. The images are what the agent sees, one more than there are actions.
+a = world.demonstrate("ChopTree,BuildHouse", seed=0)
+b = world.demonstrate("MakeBread,EatBread", seed=1)
+print(f"  a: {', '.join(a.task)}, {len(a)} actions and images of shape {a.observations.shape}")
+print(f"  b: {', '.join(b.task)}, {len(b)} actions and images of shape {b.observations.shape}")
+
+print("3. Their plans")
+# A plan is g(first image, last image): what has changed between the two, as 512 numbers. It does not say how.
+# Plans that have nothing in common are nearly at right angles, so that their similarity is about 0.
+A, B = agent.plan(a), agent.plan(b)
+print(f"  A has {len(A.vector)} numbers and length {A.norm():.1f}, B length {B.norm():.1f}")
+print(f"  similarity of A with itself {A.similarity(A):.2f}, with B {A.similarity(B):.2f}")
+
+print("4. A + B, in scenes that nobody has seen before")
+# At every step the agent subtracts what it has done so far, g(first, now), and acts on what is left. The order is its
+# own: a sum has none.
+both = act("A + B", A + B, a.task + b.task)
+
+print("5. Is A + B the plan of doing both?")
+# The expert does all four skills in one go. Of the sums of two plans, A + B should be the one most like its plan.
+whole = agent.plan(world.demonstrate(a.task + b.task, seed=2))
+C = agent.plan(world.demonstrate("BreakRock,BreakRock", seed=3))
+plans = {"A": A, "B": B, "C": C}
+likeness = {f"{x} + {y}": float(whole.similarity(plans[x] + plans[y])) for x, y in combinations(plans, 2)}
+for name, similarity in likeness.items():
+    print(f"  the plan of all four is like {name}: {similarity:.2f}")
+
+print("6. The plan of all four, less A")
+# A + B - A is B, as in school. That what was seen in one demonstration can be taken off another is more: the plan
+# of all four has never been a sum.
+print(f"  A + B - A is B: {A + B - A == B}; the whole less A is like B: {(whole - A).similarity(B):.2f}")
+act("whole - A", whole - A, b.task)
+
+print("7. Twice A")
+# 2 * A is A + A: two trees, two houses.
+act("2 * A", 2 * A, a.task * 2)
+
+print("8. What is left to do, step by step")
+# The same subtraction as in the policy, for all to see, on the first success of part 4. Where a skill is done, what is
+# left becomes shorter.
+events = [None, *world.events(both.steps, both.actions)]
+left = [float(agent.remaining(A + B, both.first, now).norm()) for now in both.observations]
+for step, (event, length) in enumerate(zip(events, left, strict=True)):
+    if event or step == 0:
+        print(f"  step {step}, {event or 'the beginning'}: {length:.1f} left")
+
+print("9. Pictures")
+titles = ("A, by the expert", "B, by the expert", "A + B, by the agent")
+film_together(world, list(zip(titles, (a, b, both), strict=True)), OUT / "plan_arithmetic.gif")
+
+figure = Figure(figsize=(9, 3.2), layout="constrained")
+bars, line = figure.subplots(1, 2, width_ratios=(1, 2))
+bars.barh(list(likeness), list(likeness.values()), color="#3d6fb0")
+bars.set(xlim=(-0.2, 1), title="like the plan of all four")
+line.plot(left, color="#3d8b4f", drawstyle="steps-post")
+for step, event in enumerate(events):
+    if event:
+        line.annotate(event, (step, left[step]), rotation=40, xytext=(2, 6), textcoords="offset points", fontsize=8)
+line.set(ylim=(0, 1.5 * max(left)), xlabel="step", title="length of what is left of A + B")
+for axes in (bars, line):
+    axes.spines[["top", "right"]].set_visible(False)
+save_figure(OUT / "plan_arithmetic.png", figure)
+print(f"  {OUT / 'plan_arithmetic.gif'} and {OUT / 'plan_arithmetic.png'}")
