@@ -16,10 +16,12 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 
 import planvec
 from planvec.agents import Agent
+from planvec.agents.agent import EmbeddingAgent
 from planvec.console import complain, log, out, progress, random_trials, say, score_all, scores_table
 from planvec.errors import InputError
 from planvec.evaluation import evaluate, make_trial
 from planvec.training import Config as TrainConfig
+from planvec.worlds.world import World
 
 
 @dataclass
@@ -171,36 +173,69 @@ class Act:
 
 
 @dataclass
-class Measure:
-    """How compositional an agent's plans are: whether they add up, what can be read off them, what else is in them.
+class Probe:
+    """Fit what reads plans: which skills are in one, and how often. It is written beside the agent's weights.
 
-    Example: planvec measure crafting
+    Example: planvec probe runs/cpv-full/
     """
 
     agent: Positional[str]
     """A run's folder (written with a slash), or the name of a shipped agent."""
-    tasks: int = 512
-    """Tasks to demonstrate, each in several scenes; the more, the surer the figures."""
+    demos: int | None = None
+    """Demonstrations to fit it to, 2560 unless given; a fifth of them tells its error."""
     seed: int = 0
     """Of the tasks and scenes."""
+
+    def run(self) -> None:
+        from planvec.loading import find, load_with_config
+        from planvec.worlds import make
+
+        agent, config = load_with_config(self.agent)
+        make_probe(agent, make(config.world), find(self.agent), self.demos, self.seed)
+
+
+@dataclass
+class Measure:
+    """How compositional agents' plans are: whether they add up, what can be read off them, what else is in them.
+
+    Example: planvec measure crafting
+    """
+
+    agents: Positional[tuple[str, ...]]
+    """Runs' folders (written with a slash), or names of shipped agents; all of one world."""
+    tasks: int = 512
+    """Tasks to demonstrate, each in several scenes; the more, the surer the figures."""
+    episodes: int = 64
+    """Episodes of each condition in which to tell whether the task is done; 0 leaves it out."""
+    seed: int = 0
+    """Of the tasks and scenes."""
+    out: Path | None = None
+    """A JSON file to write, with a table in Markdown beside it. It keeps what was measured before."""
     json: bool = False
     """Print one JSON object and nothing else."""
 
     def run(self) -> None:
-        from planvec import measuring
-        from planvec.loading import load_with_config
-        from planvec.worlds import make
+        from planvec import survey
 
-        agent, config = load_with_config(self.agent)
-        with progress("demonstrating", 0, "demonstrations") as update:
-            measures = measuring.measure(
-                agent, make(config.world), self.tasks, self.seed, lambda done, total: update(done, total=total)
+        check_name(self.out, ".json")
+        if not self.agents:
+            raise InputError("say which agent: planvec measure crafting")
+        with progress("measuring", 0, "") as update:
+            rows = survey.survey(
+                self.agents,
+                self.tasks,
+                self.episodes,
+                self.seed,
+                self.out,
+                lambda what, done, total: update(done, total=total, description=what),
             )
+        [row, *more] = rows
         if self.json:
-            described = {"world": config.world, "agent": config.agent, "tasks": self.tasks, "seed": self.seed}
-            print(json.dumps(described | measures.as_dict()))
-            return
-        out.print(measuring.table(f"{config.agent}: {measures.demonstrations} demonstrations", measures))
+            print(json.dumps({"rows": rows} if more else row))
+        elif more:
+            say(survey.markdown(rows))
+        else:
+            out.print(row["without"] if "without" in row else survey.table(row))
 
 
 @dataclass
@@ -282,6 +317,8 @@ class Train:
                 return [{f"success_{name}": s[i].success for name, s in scores.items()} for i in range(len(agents))]
 
             [agent] = training.train([config], [self.out], pairs, describe(data), watch, score)
+        if isinstance(agent, EmbeddingAgent):
+            make_probe(agent, world, self.out)
         if self.episodes:
             scores = score_all(agent, world, random_trials(world, world.conditions, self.episodes))
             save_json(self.out / "scores.json", {name: value.as_dict() for name, value in scores.items()})
@@ -468,6 +505,18 @@ class Worlds:
             out.print(f"[bold]{name}[/]: {description}. {skills}")
 
 
+def make_probe(agent: Agent, world: World, folder: Path, demos: int | None = None, seed: int = 0) -> None:
+    """Fit a probe, write it beside the agent's weights, and say how good it is."""
+    from planvec.probing import fit_probe
+    from planvec.reading import save_probe
+
+    with progress("fitting a probe", 0, "demonstrations") as update:
+        probe = fit_probe(agent, world, demos, seed, lambda done, total: update(done, total=total))
+    save_probe(folder, probe, agent.fingerprint)
+    errors = ", ".join(f"{skill} ±{error:.2f}" for skill, error in zip(probe.skills, probe.error, strict=True))
+    say(f"the probe reads plans off by: {errors}")
+
+
 def check_name(path: Path | None, suffix: str) -> None:
     """Complain about a name that is not one for such a file."""
     if path and (path.suffix.lower() != suffix or path.is_dir()):
@@ -480,6 +529,7 @@ COMMANDS = {
     "train": Train,
     "evaluate": Evaluate,
     "reproduce": Reproduce,
+    "probe": Probe,
     "measure": Measure,
     "act": Act,
     "render": Render,
