@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from planvec import cli, measuring
+from planvec import cli, probing, recordings
 from planvec.agents import AGENTS
 from planvec.worlds import make
 
@@ -50,6 +50,9 @@ def test_collect_and_inspect(tmp_path, monkeypatch, capsys):
         (("act", "tabletop", "--plan", "A", "--demo", "A=x", "--agent", "crafting"), "lives in 'crafting'"),
         (("measure", "mars"), "no shipped agent is called 'mars'"),
         (("measure", "crafting", "--tasks", "1"), "at least 8 tasks"),
+        (("measure", "crafting", "--out", "x.md"), "ends in .json"),
+        (("measure",), "say which agent"),
+        (("probe", "./mars"), "mars is not a run"),
         (("train", "crafting"), "say where to"),
         (("train", "crafting", "--agent", "gpt", "--out", "x"), "there is no agent 'gpt'"),
         (("evaluate", "mars"), "no shipped agent is called 'mars'"),
@@ -95,13 +98,20 @@ def test_a_mistake_in_a_plan_is_pointed_at(monkeypatch, capsys):
     assert shown.strip() == "A + 2 * * B" and shown[caret.index("^") :] == "* B"
 
 
-def test_measure(monkeypatch, capsys):
-    monkeypatch.setattr(measuring, "BATCH", 64)
-    planvec("measure", "crafting", "--tasks", 16, "--json", monkeypatch=monkeypatch)
+def test_measure(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(recordings, "BATCH", 64)
+    saved = tmp_path / "measure.json"
+    measure = ("measure", "crafting", "--tasks", 16, "--episodes", 0, "--out", saved, "--json")
+    planvec(*measure, monkeypatch=monkeypatch)
     report = json.loads(capsys.readouterr().out)
     assert report["agent"] == "cpv-full" and report["sums"]["retrieval"] > 0.9 and report["parts"]["error"] < 0.5
     assert report["sums"]["candidates"] > 8 and set(report["counts"]["r2_by_skill"]) == set(make("crafting").skills)
-    assert report.keys() >= {"world", "tasks", "seed", "leaks", "demonstrations"}
+    assert report.keys() >= {"world", "tasks", "seed", "leaks", "demonstrations", "training", "made"}
+    assert report["probe"]["error"] < 0.5 and set(report["probe"]["error_by_skill"]) == set(make("crafting").skills)
+    assert "| cpv-full | 1 | 1.000 |" in saved.with_suffix(".md").read_text()
+    monkeypatch.setattr("planvec.survey.figures", None)  # what is there already is not measured again
+    planvec(*measure, monkeypatch=monkeypatch)
+    assert json.loads(capsys.readouterr().out) == report == json.loads(saved.read_text())["rows"][0]
 
 
 def test_demo(tmp_path, monkeypatch, capsys):
@@ -112,12 +122,15 @@ def test_demo(tmp_path, monkeypatch, capsys):
 
 
 def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(probing, "DEMOS", 16)
+    monkeypatch.setattr(recordings, "BATCH", 16)
     data, run = tmp_path / "data", tmp_path / "run"
     planvec("collect", "crafting", "--pairs", 32, "--out", data, monkeypatch=monkeypatch)
     train = ("train", "crafting", "--agent", "te-plain", "--data", data, "--out", run, "--embedding", 16)
     train += ("--samples", 16, "--batch", 8, "--interval", 1, "--episodes", 0)
     planvec(*train, monkeypatch=monkeypatch)
-    assert {"config.json", "weights.safetensors", "metrics.jsonl"} <= {path.name for path in run.iterdir()}
+    written = {path.name for path in run.iterdir()}
+    assert {"config.json", "weights.safetensors", "metrics.jsonl", "probe.safetensors"} <= written
     capsys.readouterr()
     evaluate = ("evaluate", run, "--conditions", "1,1+1", "--episodes", 4)
     planvec(*evaluate, "--json", monkeypatch=monkeypatch)

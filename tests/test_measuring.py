@@ -145,4 +145,4 @@ def test_the_tabletop_and_the_table():
     found = measure(agent, world, tasks=8, progress=lambda *told: seen.append(told))
     assert list(found.counts.r2_by_skill)[:-1] == list(world.skills)
     assert seen[-1] == (found.demonstrations, found.demonstrations)
-    assert table("agent", found).row_count == 8 + len(found.counts.r2_by_skill)
+    assert table("agent", found.as_dict()).row_count == 8 + len(found.counts.r2_by_skill)

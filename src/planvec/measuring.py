@@ -200,16 +200,17 @@ def _read(agent: EmbeddingAgent, plans: np.ndarray) -> np.ndarray:
     return plans / np.maximum(_length(plans)[:, None], TINY) if getattr(agent, "normalise", False) else plans
 
 
-def table(title: str, measures: Measures) -> Table:
-    """The figures for people, each with a line that says what it is."""
+def table(title: str, measures: dict[str, Any]) -> Table:
+    """The figures (of `as_dict`) for people, each with a line that says what it is."""
     lines = Table("measure", "figure", "compare", "what it says", title=title)
     for name, figure, compare, meaning in _lines(measures):
         lines.add_row(name, "never seen" if figure is None else f"{figure:.3f}", compare, meaning)
     return lines
 
 
-def _lines(measures: Measures) -> Iterator[tuple[str, float | None, str, str]]:
-    sums, parts, counts, leaks, _ = measures
+def _lines(measures: dict[str, Any]) -> Iterator[tuple[str, float | None, str, str]]:
+    kinds = {"sums": Sums, "parts": Parts, "counts": Counts, "leaks": Leaks}
+    sums, parts, counts, leaks = (kind(**measures[name]) for name, kind in kinds.items())
     chance, apart = f"{1 / sums.candidates:.3f} by chance", "{:.3f} unrelated".format
     yield "retrieval", sums.retrieval, chance, f"how often g(AB) is nearest to g(A) + g(B), of {sums.candidates} sums"
     yield "sums", sums.error, apart(sums.unrelated), "relative error of g(A) + g(B) as g(AB), each in its own scene"

@@ -1,14 +1,13 @@
 """Fitting a probe: fresh demonstrations by the expert, their plans, and how often each skill was done in them."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
 from planvec.agents import Agent
 from planvec.errors import InputError
-from planvec.reading import Probe, ridge, save_probe
+from planvec.reading import Probe, ridge
 from planvec.recordings import Demonstrations, check_vectors, count_names
 from planvec.tasks import parse_condition
 from planvec.worlds.world import World
@@ -42,20 +41,6 @@ def fit(plans: np.ndarray, counts: np.ndarray, skills: tuple[str, ...]) -> Probe
     errors = counts[kept:] - plans[kept:] @ weights
     error = np.sqrt(np.mean(errors**2, axis=0))
     return Probe(weights=jnp.float32(weights), error=jnp.float32(error), skills=skills)
-
-
-def fit_and_save(
-    agent: Agent,
-    world: World,
-    folder: Path,
-    demos: int | None = None,
-    seed: int = 0,
-    progress: Callable[[int, int], None] = lambda finished, total: None,
-) -> Probe:
-    """Fit a probe and write it beside the agent's weights."""
-    probe = fit_probe(agent, world, demos, seed, progress)
-    save_probe(folder, probe, agent.fingerprint)
-    return probe
 
 
 def longest(world: World) -> int:
