@@ -106,14 +106,8 @@ def load(folder: Path, world: World | None = None) -> PairSet:
     """All pairs of a folder, checked, on the accelerator."""
     header = read_header(folder, world)
     world = world or make(header["world"])
-    parts = list(read_shards(folder, header))
-    steps = [world.replay(part) for part, _ in parts]
-    return PairSet.of(
-        world,
-        steps=_concatenate(steps),
-        actions=np.concatenate([part.actions for part, _ in parts]),
-        lengths=np.concatenate([part.lengths for part, _ in parts]),
-    )
+    demos = _concatenate([part for part, _ in read_shards(folder, header)])  # small, unlike the steps they become
+    return PairSet.of(world, world.replay(demos), demos.actions, demos.lengths)
 
 
 def read_header(folder: Path, world: World | None = None) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Looking into a data folder: what is in it, how the expert fared, and a contact sheet."""
 
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.table import Table
 from planvec import datasets, pictures
 from planvec.tasks import show_task
 from planvec.worlds import make
+from planvec.worlds.world import Recording
 
 SHEET = "contact_sheet.png"
 SHOWN = 8  # pairs on the contact sheet
@@ -72,10 +72,11 @@ def rates_table(header: dict[str, Any]) -> Table:
 def contact_sheet(folder: Path, header: dict[str, Any]) -> np.ndarray:
     """The first and last step of both demonstrations of the first pairs."""
     world = make(header["world"])
-    recording, tasks = next(iter(datasets.read_shards(folder, header)))
+    shard, tasks = next(iter(datasets.read_shards(folder, header)))
+    recording = first_demonstrations(shard, 2 * SHOWN)
     steps, ends = world.replay(recording), np.cumsum(recording.lengths + 1)
     images, labels = [], []
-    for pair, task in islice(enumerate(tasks), SHOWN):
+    for pair, task in enumerate(tasks[:SHOWN]):
         for demo in (2 * pair, 2 * pair + 1):
             for name, index in (
                 ("first", ends[demo] - recording.lengths[demo] - 1),
@@ -84,3 +85,13 @@ def contact_sheet(folder: Path, header: dict[str, Any]) -> np.ndarray:
                 images.append(world.draw(jax.tree.map(lambda leaf, index=index: leaf[index], steps)))
                 labels.append(f"{pair}{'ab'[demo % 2]} {name}: {show_task(task)}")
     return pictures.contact_sheet(images, labels, columns=4)
+
+
+def first_demonstrations(recording: Recording, count: int) -> Recording:
+    """Some of a recording. What a world stores lies by demonstration or by step."""
+    lengths, demos = recording.lengths[:count], len(recording.lengths)
+    actions = lengths.sum()
+    kept = {demos: count, demos + len(recording.actions): actions + len(lengths)}
+    stored = {name: array[: kept[len(array)]] for name, array in recording.stored.items()}
+    rest = (recording.extras[:count], recording.attempts[:count])
+    return Recording(stored, recording.actions[:actions], lengths, *rest)

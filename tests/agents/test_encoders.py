@@ -13,6 +13,7 @@ from planvec.agents.encoders import (
     Conv,
     ImageEncoder,
     Linear,
+    ViewEncoder,
     convolve,
     convolve_batch_last,
     convolve_images,
@@ -63,7 +64,7 @@ def batch_last(x, weight, stride, padding):
 
 def as_images(x, weight, stride, padding):
     """The channels as two images of half of them."""
-    return jnp.moveaxis(convolve_images(tuple(jnp.split(GREY * x, 2, axis=-1)), weight), -1, 0)
+    return jnp.moveaxis(convolve_images(tuple(jnp.split(GREY * x, 2, axis=-1)), weight, GREY), -1, 0)
 
 
 PAPERS = [(*INPUTS[i], *CONVOLUTIONS[i]) for i in range(4)]
@@ -153,6 +154,39 @@ def test_samples_of_a_batch_do_not_mix(encoder):
     first, last = images(2)
     flipped = call(encoder, first[::-1], last[::-1])[::-1]
     np.testing.assert_allclose(call(encoder, first, last), flipped, rtol=1e-4, atol=1e-5)
+
+
+def slow_convolution(image, conv):
+    """One image (H, W, inputs), one number of the output at a time."""
+    k, stride, padding = len(conv.weight), conv.stride, conv.padding
+    weight, image = np.asarray(conv.weight), np.pad(image, ((padding, padding), (padding, padding), (0, 0)))
+    rows, columns = ((side - k) // stride + 1 for side in image.shape[:2])
+    result = np.zeros((rows, columns, weight.shape[-1]))
+    for i, j in np.ndindex(rows, columns):
+        window = image[i * stride : i * stride + k, j * stride : j * stride + k]
+        result[i, j] = np.einsum("ijk,ijko->o", window, weight) + np.asarray(conv.bias)
+    return result
+
+
+def test_views_against_slow_numpy():
+    """Two observations of one moment: images through convolutions, waypoints through layers, then both together."""
+    encoder = ViewEncoder((60, 80, 3), waypoints=4, observations=2, features=16, key=jax.random.key(0))
+    shapes = [(12, 16, 16), (6, 8, 32), (3, 4, 64), (3, 4, 64)]
+    rng = np.random.default_rng(0)
+    seen = [
+        {"image": rng.integers(0, 256, (1, 60, 80, 3), np.uint8), "waypoints": rng.normal(size=(1, 4, 3))}
+        for _ in range(2)
+    ]
+    x = np.concatenate([one["image"][0] for one in seen], axis=-1) / 255
+    for conv, shape in zip(encoder.images.convs, shapes, strict=True):
+        x = np.maximum(slow_convolution(x, conv), 0)
+        assert x.shape == shape
+    of_images = x.reshape(-1) @ np.asarray(encoder.images.linear.weight)
+    first, second = (np.asarray(layer.weight) for layer in encoder.waypoints.layers)
+    of_waypoints = np.maximum(np.concatenate([one["waypoints"].reshape(-1) for one in seen]) @ first, 0) @ second
+    both = np.maximum(np.concatenate([of_images, of_waypoints]), 0)
+    expected = both @ np.asarray(encoder.linear.weight)
+    np.testing.assert_allclose(call(encoder, *seen)[0], expected, rtol=1e-3, atol=1e-3)
 
 
 def test_wrong_shapes_are_named(encoder):

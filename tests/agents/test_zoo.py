@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import equinox as eqx
 import jax
 import numpy as np
@@ -92,6 +94,44 @@ def test_agents_that_see_objects(name, sees):
     assert agent.choose(where, where, plans, jax.random.key(0)).shape == (2, 4)
 
 
+VIEW = View((60, 80, 3), waypoints=4, actions=3)
+
+
+def views(count: int, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    images = rng.integers(0, 256, (count, *VIEW.image), np.uint8)
+    return {"image": images, "waypoints": rng.normal(size=(count, 4, 3)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_agents_that_see_views(name):
+    agent = eqx.filter_eval_shape(build, name, VIEW, key=jax.random.key(0))
+    kind = name.split("-")[0]
+    sees, plan = {"naive": (4, 0), "cpv": (1, 64)}.get(kind, (2, 64))
+    assert size(agent) == {"naive": 645_683, "cpv": 998_771}.get(kind, 1_003_043)
+    network = agent.policy.network
+    assert network.images.convs[0].weight.shape == (5, 5, 3 * sees, 16)
+    assert network.waypoints.layers[0].weight.shape == (12 * sees, 256)
+    assert [layer.weight.shape for layer in agent.policy.layers] == [(512 + plan, 64), (64, 64), (64, 64), (64, 64)]
+    seen = views(2)
+    outputs = eqx.filter_eval_shape(lambda a: a.outputs(seen, seen, a.encode(seen, seen)), agent)
+    assert outputs.shape == (2, 3)
+
+
+def test_naive_reads_the_mean_of_views():
+    """Whether references are added as plans, one by one, or in batches by a program."""
+    naive = build("naive", VIEW, key=jax.random.key(0))
+    parts = [(views(1, seed=i), views(1, seed=10 + i)) for i in range(3)]
+    one_by_one = [jax.tree.map(lambda leaf: leaf[0], part) for part in parts]
+    plan = sum(naive.plan(SimpleNamespace(first=first, last=last)) for first, last in one_by_one)
+    in_batches = jax.tree.map(lambda leaf: leaf[0], naive.add(parts))
+    for end in (0, 1):
+        for name in ("image", "waypoints"):
+            expected = np.mean([part[end][name].astype(np.float64) for part in one_by_one], axis=0)
+            for read in (naive.values(plan), in_batches):
+                np.testing.assert_allclose(read[end][name], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_a_space_without_networks_is_named():
-    with pytest.raises(ValueError, match="no networks for View"):
-        build("cpv-full", View((60, 80, 3), waypoints=4, actions=3), key=jax.random.key(0))
+    with pytest.raises(ValueError, match="no networks for tuple"):
+        build("cpv-full", (), key=jax.random.key(0))

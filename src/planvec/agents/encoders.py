@@ -132,8 +132,8 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
     return jnp.stack([row(i) for i in range(rows)])
 
 
-def convolve_images(images: tuple[Array, ...], weight: Array) -> Array:
-    """Images (N, H, W, channels), side by side on channels, and stride = kernel → (H', W', outputs, N), for a CPU."""
+def convolve_images(images: tuple[Array, ...], weight: Array, grey: float) -> Array:
+    """Images (N, H, W, channels) / grey, side by side on channels, stride = kernel → (H', W', outputs, N), on a CPU."""
     k, outputs = weight.shape[0], weight.shape[-1]
     n, height, width, channels = images[0].shape
     rows, columns = height // k, width // k
@@ -144,7 +144,7 @@ def convolve_images(images: tuple[Array, ...], weight: Array) -> Array:
 
     # In a loop, so that XLA has the images drawn before it turns them; otherwise it draws every number on its own.
     tiles = lax.map(cut, jnp.stack(images))
-    seen = jnp.concatenate([tile.swapaxes(1, 2) for tile in tiles], axis=1).astype(weight.dtype) / GREY
+    seen = jnp.concatenate([tile.swapaxes(1, 2) for tile in tiles], axis=1).astype(weight.dtype) / grey
     kernel = weight.reshape(k, k, len(images), channels, outputs).transpose(4, 2, 0, 1, 3)
     return _products(kernel.reshape(outputs, -1), seen).reshape(rows, columns, outputs, n)
 
@@ -200,28 +200,46 @@ CONVOLUTIONS = (  # 33×30 → 11×10 → 6×5 → 3×3 → 3×3 (appendix A)
 )
 
 
+VIEW_CONVOLUTIONS = (  # 60×80 → 12×16 → 6×8 → 3×4 → 3×4; the first two see tiles, one matrix product each
+    ConvShape(channels=16, kernel=5, stride=5, padding=0),
+    ConvShape(channels=32, kernel=2, stride=2, padding=0),
+    ConvShape(channels=64, kernel=3, stride=2, padding=1),
+    ConvShape(channels=64, kernel=3, stride=1, padding=1),
+)
+
+
 LARGE = 512  # images; on a CPU, from here on it pays to put the batch last: it takes longer to compile
-GREY = 32  # pixels are divided by this; the sprites of the crafting world are dim and sparse
+GREY = 32  # pixels are divided by this, unless told; the sprites of the crafting world are dim and sparse
 
 
 class ImageEncoder(Encoder):
-    """Images concatenated on channels → four convolutions with ReLU → flattened → one linear layer."""
+    """Images concatenated on channels → convolutions with ReLU → flattened → one linear layer."""
 
     convs: tuple[Conv, ...]
     linear: Linear
     shape: tuple[int, int, int] = eqx.field(static=True)  # height, width, channels of one image
+    grey: float = eqx.field(static=True)
 
-    def __init__(self, shape: tuple[int, int, int], observations: int, features: int, *, key: Array):
-        *conv_keys, linear_key = jax.random.split(key, len(CONVOLUTIONS) + 1)
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        observations: int,
+        features: int,
+        layers: tuple[ConvShape, ...] = CONVOLUTIONS,
+        grey: float = GREY,
+        *,
+        key: Array,
+    ):
+        *conv_keys, linear_key = jax.random.split(key, len(layers) + 1)
         height, width, channels = shape[0], shape[1], shape[2] * observations
         convs = []
-        for layer, conv_key in zip(CONVOLUTIONS, conv_keys, strict=True):
+        for layer, conv_key in zip(layers, conv_keys, strict=True):
             convs.append(Conv(channels, *layer, key=conv_key))
             height, width = (convolved(side, *layer[1:]) for side in (height, width))
             channels = layer.channels
         self.convs = tuple(convs)
         self.linear = Linear(height * width * channels, features, key=linear_key)
-        self.shape = tuple(shape)
+        self.shape, self.grey = tuple(shape), grey
 
     def __call__(self, observations: tuple[Array, ...]) -> Array:
         """Images (N, height, width, channels) of 0…255 → features (N, features)."""
@@ -232,7 +250,7 @@ class ImageEncoder(Encoder):
         return (self._batch_last if batch_last else self._batch_first)(observations)
 
     def _batch_first(self, images: tuple[Array, ...]) -> Array:
-        x = jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / GREY
+        x = jnp.concatenate(images, axis=-1).astype(self.linear.weight.dtype) / self.grey
         for conv in self.convs:
             x = jax.nn.relu(conv(x))
         return self.linear(x.reshape(len(x), -1), out=jnp.float32)
@@ -240,7 +258,7 @@ class ImageEncoder(Encoder):
     def _batch_last(self, images: tuple[Array, ...]) -> Array:
         """The same with the batch last between the layers: on a CPU half as fast again."""
         first, *others = self.convs
-        x = jax.nn.relu(convolve_images(images, first.weight) + first.bias[:, None])
+        x = jax.nn.relu(convolve_images(images, first.weight, self.grey) + first.bias[:, None])
         for conv in others:
             x = jax.nn.relu(convolve_batch_last(x, conv.weight, conv.stride, conv.padding) + conv.bias[:, None])
         x = _product(self.linear.weight.T, x.reshape(-1, x.shape[-1])).T
@@ -254,14 +272,39 @@ class VectorEncoder(Encoder):
     """Vectors end to end → linear layers with ReLU between them. Without layers: just the vectors."""
 
     layers: tuple[Linear, ...]
+    unit: float = eqx.field(static=True)  # in metres
 
-    def __init__(self, sizes: tuple[int, ...], *, key: Array):
+    def __init__(self, sizes: tuple[int, ...], unit: float = METRES, *, key: Array):
         """`sizes`: of all vectors together, then of each layer's output."""
+        self.unit = unit
         keys = jax.random.split(key, len(sizes))
         self.layers = tuple(Linear(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=False))
 
     def __call__(self, observations: tuple[Array, ...]) -> Array:
-        x = jnp.concatenate(observations, axis=-1) / METRES
+        x = jnp.concatenate(observations, axis=-1) / self.unit
         for i, layer in enumerate(self.layers):
             x = layer(jax.nn.relu(x) if i else x, out=jnp.float32)
         return x
+
+
+SEEN = 256  # numbers that are made of the images, and as many of the waypoints
+
+
+class ViewEncoder(Encoder):
+    """Images → convolutions, waypoints → two linear layers; both side by side → ReLU → one linear layer."""
+
+    images: ImageEncoder
+    waypoints: VectorEncoder
+    linear: Linear
+
+    def __init__(self, image: tuple[int, int, int], waypoints: int, observations: int, features: int, *, key: Array):
+        image_key, waypoints_key, linear_key = jax.random.split(key, 3)
+        self.images = ImageEncoder(image, observations, SEEN, VIEW_CONVOLUTIONS, grey=255, key=image_key)
+        self.waypoints = VectorEncoder((3 * waypoints * observations, SEEN, SEEN), unit=1.0, key=waypoints_key)
+        self.linear = Linear(2 * SEEN, features, key=linear_key)
+
+    def __call__(self, observations: tuple[dict[str, Array], ...]) -> Array:
+        """{"image": (N, height, width, channels), "waypoints": (N, waypoints, 3)} → features (N, features)."""
+        places = tuple(seen["waypoints"].reshape(len(seen["waypoints"]), -1) for seen in observations)
+        both = (self.images(tuple(seen["image"] for seen in observations)), self.waypoints(places))
+        return self.linear(jax.nn.relu(jnp.concatenate(both, axis=-1)), out=jnp.float32)

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from planvec.agents.agent import Agent, Concatenate, Difference, Static
-from planvec.agents.encoders import Encoder, ImageEncoder, VectorEncoder
+from planvec.agents.encoders import Encoder, ImageEncoder, VectorEncoder, ViewEncoder
 from planvec.agents.policies import Categorical, PickAndPlace, Policy
 from planvec.errors import InputError
-from planvec.worlds.world import Images, Objects, Space
+from planvec.worlds.world import Images, Objects, Space, View
 
 
 class Weights(eqx.Module):
@@ -99,6 +99,22 @@ class ObjectNetworks:
         return Policy(VectorEncoder(sizes[:1], key=key), sizes, head, key=layers_key)
 
 
+@dataclass(frozen=True)
+class ViewNetworks:
+    """As for images, with the waypoints beside them. The paper gives no sizes."""
+
+    space: View
+
+    def encoder(self, embedding: int, key: Array) -> Encoder:
+        return ViewEncoder(self.space.image, self.space.waypoints, observations=2, features=embedding, key=key)
+
+    def policy(self, observations: int, plan: int, key: Array) -> Policy:
+        network_key, layers_key, head_key = jax.random.split(key, 3)
+        network = ViewEncoder(self.space.image, self.space.waypoints, observations, FEATURES, key=network_key)
+        head = Categorical(HIDDEN[-1], self.space.actions, key=head_key)
+        return Policy(network, (FEATURES + plan, *HIDDEN), head, key=layers_key)
+
+
 class Family(NamedTuple):
     """How agents are built for a kind of space, and how large they are unless told."""
 
@@ -111,6 +127,7 @@ class Family(NamedTuple):
 FAMILIES = {
     Images: Family(ImageNetworks, embedding=512, samples=60e6, precision=jnp.bfloat16),
     Objects: Family(ObjectNetworks, embedding=64, samples=40e6, precision=jnp.float32),  # millimetres matter
+    View: Family(ViewNetworks, embedding=64, samples=20e6, precision=jnp.bfloat16),
 }
 
 

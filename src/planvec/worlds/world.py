@@ -53,7 +53,7 @@ Space = Images | Objects | View
 class Recording(NamedTuple):
     """Demonstrations as an expert left them, laid end to end, NumPy arrays throughout."""
 
-    stored: dict[str, np.ndarray]  # what the world needs to rebuild every step
+    stored: dict[str, np.ndarray]  # what the world needs to rebuild every step: [demonstration, …] or [all steps, …]
     actions: np.ndarray  # [all actions, …]
     lengths: np.ndarray  # int32 [demonstration], the number of actions
     extras: np.ndarray  # int32 [demonstration], skills done that were not asked for

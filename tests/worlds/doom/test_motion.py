@@ -113,13 +113,6 @@ def test_waypoints_in_the_agents_frame():
     np.testing.assert_allclose(turned, (2 * np.cos(angle), -2 * np.sin(angle), 1), atol=1e-6)
 
 
-def test_flags_can_be_left_out():
-    now = do(state(4, 6, markers=[(6, 6), *FAR_AWAY[1:]]), FORWARD)
-    with_flags, without = waypoints(now), waypoints(now, flags=False)
-    np.testing.assert_array_equal(with_flags[..., :2], without[..., :2])
-    assert with_flags[0, :, 2].tolist() == [0, 1, 1, 1] and not without[..., 2].any()
-
-
 def test_many_at_once_are_as_one_at_a_time():
     rng = np.random.default_rng(0)
     agents = np.column_stack([rng.integers(SCALE, 11 * SCALE, (50, 2)), rng.integers(HEADINGS, size=50)])

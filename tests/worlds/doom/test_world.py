@@ -11,8 +11,9 @@ from planvec import cli, datasets
 from planvec.datasets import Recipe, collect
 from planvec.errors import InputError
 from planvec.evaluation import make_trial
+from planvec.inspection import first_demonstrations
 from planvec.tasks import encode_tasks
-from planvec.worlds import make, retrying
+from planvec.worlds import VARIANTS, make, retrying
 from planvec.worlds.doom import world
 from planvec.worlds.doom.attempts import DONE, EXTRAS, FAILED, attempt
 from planvec.worlds.doom.expert import choose
@@ -47,7 +48,10 @@ def test_what_it_says_of_itself():
     assert WORLD.conditions == ("1", "2", "1+1", "2+2") and WORLD.sizes == (1, 3)
     rooms, blind = Doom("rooms"), Doom(flags=False)
     assert rooms.fingerprint != WORLD.fingerprint == blind.fingerprint  # flags are observed, not stored
-    assert rooms.name == blind.name == "doom"
+    assert (rooms.name, blind.name) == ("doom-rooms", "doom-noflags")
+    for name in ("doom", *VARIANTS):
+        assert make(name).name == name
+    assert make("doom-rooms").level is rooms.level and not make("doom-noflags").flags
 
 
 def test_horizons():
@@ -148,6 +152,7 @@ def test_replay(recording, steps):
     np.testing.assert_array_equal(steps["waypoints"], waypoints(steps["state"]))
     seen = WORLD.decode(steps)
     assert set(seen) == {"image", "waypoints"} and seen["image"] is steps["image"]
+    np.testing.assert_array_equal(seen["waypoints"], steps["waypoints"])
     told = []
     again = WORLD.replay(recording, told.append)
     np.testing.assert_array_equal(again["image"], steps["image"])
@@ -167,14 +172,20 @@ def test_ends(recording, steps):
 
 
 def test_without_flags(recording, steps):
+    """Hidden wherever an agent looks: in training, at the ends of references, in episodes."""
     blind = Doom(flags=False, workers=1)
+    ends = np.cumsum(recording.lengths + 1) - 1
     try:
-        seen = blind.replay(recording)
+        _, last, _ = blind.ends(recording)
+        with blind.start(steps["state"].take(ends)) as session:
+            now = session.observe()
     finally:
         blind.close()
-    np.testing.assert_array_equal(seen["image"], steps["image"])
-    np.testing.assert_array_equal(seen["waypoints"][..., :2], steps["waypoints"][..., :2])
-    assert not seen["waypoints"][..., 2].any()
+    decoded = jax.tree.map(lambda leaf: leaf[ends], blind.decode(steps))
+    for seen in (decoded, last, now):
+        np.testing.assert_array_equal(seen["image"], steps["image"][ends])
+        np.testing.assert_array_equal(seen["waypoints"][..., :2], steps["waypoints"][ends, :, :2])
+        assert not seen["waypoints"][..., 2].any()
 
 
 def test_events_are_the_task_in_order(recording, steps):
@@ -267,10 +278,24 @@ def test_collecting_and_loading(tmp_path, monkeypatch):
     batch = pairs.sample(jax.random.key(0), 8)
     assert len(pairs) == 10 and set(batch.now) == {"image", "waypoints"}
     assert batch.now["image"].shape == (8, 60, 80, 3) and batch.now["image"].dtype == np.uint8
+    begin = 0
     for demos, tasks in datasets.read_shards(tmp_path / "data", header):
         both = [task for task in tasks for _ in range(2)]
         np.testing.assert_array_equal(WORLD.ends(demos)[2], WORLD.asked(both))
         assert encode_tasks(both, WAYPOINTS).max() <= 3
+        alone = WORLD.replay(demos)  # all shards are loaded as each by itself
+        end = begin + len(alone["image"])
+        for name in ("image", "waypoints"):
+            np.testing.assert_array_equal(pairs.steps[name][begin:end], alone[name])
+        begin = end
+    assert begin == len(pairs.steps["image"])
+
+
+def test_a_contact_sheet_draws_no_more_than_it_shows(recording, steps):
+    some = first_demonstrations(recording, 2)
+    count = recording.lengths[:2].sum() + 2
+    np.testing.assert_array_equal(WORLD.replay(some)["image"], steps["image"][:count])
+    assert len(first_demonstrations(recording, 100).lengths) == len(TASKS)
 
 
 def run(monkeypatch, *arguments):

@@ -48,14 +48,13 @@ def step(level: Level, state: State, actions: np.ndarray) -> State:
     return State(agent, state.markers, state.visited | ((apart**2).sum(axis=2) <= REACH**2))
 
 
-def waypoints(state: State, flags: bool = True) -> np.ndarray:
+def waypoints(state: State) -> np.ndarray:
     """Of each waypoint how far it is ahead and how far to the left, in metres, and whether it is still there; zeroes
-    where it was visited. Without `flags` nothing tells those apart that are still there. float32 [episode, 4, 3]"""
+    where it was visited. float32 [episode, 4, 3]"""
     apart = (state.markers - state.agent[:, None, :2]) / SCALE
     ahead = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)[state.agent[:, None, 2]]
     left = np.stack([-ahead[..., 1], ahead[..., 0]], axis=-1)
-    there = np.full(state.visited.shape, float(flags))
-    seen = np.stack([(apart * ahead).sum(axis=2), (apart * left).sum(axis=2), there], axis=2)
+    seen = np.stack([(apart * ahead).sum(axis=2), (apart * left).sum(axis=2), ~state.visited], axis=2)
     return np.where(state.visited[..., None], 0, seen).astype(np.float32)
 
 

@@ -35,7 +35,6 @@ class Doom:
     A demonstration is kept as its scene and its actions: all states follow from them, and the images from the states.
     """
 
-    name = "doom"
     space = View(IMAGE, len(WAYPOINTS), len(ACTIONS))
     conditions = ("1", "2", "1+1", "2+2")
     glance = ("1", "1+1")
@@ -51,6 +50,8 @@ class Doom:
             raise InputError(f"the levels are {' and '.join(LEVELS)}; there is no '{level}'")
         check_installed()
         self.level, self.flags, self._workers = LEVELS[level], flags, workers
+        self.name = "doom" + "-rooms" * (level == "rooms") + "-noflags" * (not flags)
+        self._told = np.array([1, 1, flags], np.float32)
 
     @cached_property
     def pool(self) -> Pool:
@@ -116,16 +117,17 @@ class Doom:
         )
 
     def replay(self, demos: Recording, progress: Callable[[int], None] = lambda drawn: None) -> dict[str, Any]:
-        """What was observed, and the State, at every step; `progress` is told how many images are drawn."""
+        """What is to be seen, and the State, at every step: the same with and without flags. `progress` is told how
+        many images are drawn."""
         states = self._retrace(demos)
-        return {**self.observe(states, progress), "state": states}
+        return {"image": self.pool.draw(states, progress), "waypoints": waypoints(states), "state": states}
 
     def decode(self, step: dict[str, Any]) -> dict[str, Any]:
-        return {"image": step["image"], "waypoints": step["waypoints"]}
+        return {"image": step["image"], "waypoints": step["waypoints"] * self._told}
 
-    def observe(self, states: State, progress: Callable[[int], None] = lambda drawn: None) -> Observation:
+    def observe(self, states: State) -> Observation:
         """What agents see of states, drawn by the engines. [state, …]"""
-        return {"image": self.pool.draw(states, progress), "waypoints": waypoints(states, self.flags)}
+        return self.decode({"image": self.pool.draw(states), "waypoints": waypoints(states)})
 
     def ends(self, demos: Recording) -> tuple[Observation, Observation, np.ndarray]:
         states, lasts = self._retrace(demos), np.cumsum(demos.lengths + 1) - 1
