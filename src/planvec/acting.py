@@ -122,6 +122,14 @@ def demonstration(world: World, name: str, what: str | Iterable[str] | Demonstra
 
 
 def wanted_of(expression: Expression, demos: Mapping[str, Demonstration]) -> Task:
+    """The skills that an expression asks for; one that asks for none is a mistake."""
+    wanted = skills_of(expression, demos)
+    if not wanted:
+        raise InputError(f"'{expression}' asks for no skill at all; name a task for the scene to offer and to judge by")
+    return wanted
+
+
+def skills_of(expression: Expression, demos: Mapping[str, Demonstration]) -> Task:
     """The skills that an expression asks for, in the order in which the demonstrations mention them, turn by turn."""
     mentioned = [skill for name in expression.names for skill in demos[name].task]
     counts = {
@@ -131,8 +139,6 @@ def wanted_of(expression: Expression, demos: Mapping[str, Demonstration]) -> Tas
     left = Counter({skill: math.ceil(min(count, MOST + 1) - 0.5) for skill, count in counts.items() if count > 0})
     if left.total() > MOST:
         raise InputError(f"'{expression}' asks for more than {MOST} skills; ask for fewer, or name a task to judge by")
-    if not +left:
-        raise InputError(f"'{expression}' asks for no skill at all; name a task for the scene to offer and to judge by")
     task: list[str] = []
     while +left:
         for skill in mentioned:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -36,7 +36,8 @@ class Collect:
     pairs: int | None = None
     """How many pairs; the paper's number unless given. The two of a pair do the same task in different scenes."""
     skills: str | None = None
-    """How many skills a task has: a range, or one number. Unless given 2-4 in crafting, 1-2 on the tabletop."""
+    """How many skills a task has: a range, or one number. Unless given 2-4 in crafting, 1-2 on the tabletop, 1-3 in
+    doom."""
     noise: float = 0.1
     """Share of the expert's actions that are random; on the tabletop the error of its hand, in sides of a cube."""
     extras: Literal["discard", "keep"] = "discard"
@@ -195,6 +196,31 @@ class Probe:
 
 
 @dataclass
+class Play:
+    """Try plan arithmetic in the browser: add and subtract demonstrations, and watch an agent do it.
+
+    Example: planvec play --agent runs/te-full/
+    """
+
+    world: str = "crafting"
+    """The world to begin with; see `planvec worlds`."""
+    agent: UseAppendAction[tuple[str, ...]] = ()
+    """A run's folder (written with a slash), besides the shipped agents; may be given again."""
+    port: int = 8642
+    """On loopback; 0 for any free one."""
+    open: bool = True
+    """Open the browser."""
+
+    def run(self) -> None:
+        try:
+            from planvec.playground.server import serve
+        except ModuleNotFoundError as error:
+            raise InputError(f"the playground needs {error.name}: pip install 'planvec[play]'") from None
+        with suppress(KeyboardInterrupt):
+            serve(self.world, self.agent, self.port, self.open, say)
+
+
+@dataclass
 class Measure:
     """How compositional agents' plans are: whether they add up, what can be read off them, what else is in them.
 
@@ -301,7 +327,8 @@ class Train:
             recipe = datasets.Recipe(config.world, world.pairs, world.sizes, 0.1, "discard", 0)
             with progress(f"collecting {config.world}", recipe.pairs, "pairs") as update:
                 datasets.ensure(recipe, data, update)
-        pairs, scored = datasets.load(data), {}
+        with log.status("loading the demonstrations"):
+            pairs, scored = datasets.load(data, world), {}
         with progress(f"training {config.agent}", config.updates * config.batch, "samples") as update:
 
             def watch(step: int, metrics: list[dict[str, float]]) -> None:
@@ -388,10 +415,10 @@ class Reproduce:
     Example: planvec reproduce crafting --agents cpv-full,te-full --seeds 3 --out results/crafting
     """
 
-    world: Positional[Literal["crafting", "tabletop"]] = "crafting"
+    world: Positional[Literal["crafting", "tabletop", "doom"]] = "crafting"
     """Whose table."""
-    agents: str = "all"
-    """Which models, separated by commas."""
+    agents: str | None = None
+    """Which models, separated by commas, or all; unless given those of the paper's table, with cpv-plain in doom."""
     seeds: int = 3
     """Trainings of each; they train together."""
     out: Path | None = None
@@ -407,7 +434,7 @@ class Reproduce:
     sweep: str | None = None
     """Train each once for every value of an option: embedding=64,128,256,512 or ctr=1,0.1."""
     only_the_ten: bool = False
-    """Leave out the further rows, such as the control."""
+    """Leave out the rows beside those of the models, such as the control."""
     interval: int = 5000
     """Updates between two checkpoints."""
 
@@ -418,7 +445,8 @@ class Reproduce:
 
         folder = self.out or Path("results") / self.world
         conditions = self.conditions.split(",") if self.conditions else make(self.world).conditions
-        agents = list(AGENTS) if self.agents == "all" else [name.strip() for name in self.agents.split(",")]
+        named = {None: reproduce.MODELS.get(self.world, AGENTS), "all": AGENTS}
+        agents = list(named.get(self.agents) or map(str.strip, self.agents.split(",")))
         config = TrainConfig(world=self.world, samples=self.samples, interval=self.interval)
         rows = reproduce.entries(config, agents, self.seeds, extra_rows=not (self.only_the_ten or self.sweep))
         rows = reproduce.sweep(rows, self.sweep) if self.sweep else rows
@@ -495,9 +523,9 @@ class Worlds:
     """List the worlds."""
 
     def run(self) -> None:
-        from planvec.worlds import WORLDS, make
+        from planvec.worlds import VARIANTS, WORLDS, make
 
-        for name, description in WORLDS.items():
+        for name, description in {**WORLDS, **VARIANTS}.items():
             try:
                 skills = f"Skills: {', '.join(make(name).skills)}"
             except InputError as error:  # an extra that is not installed
@@ -532,6 +560,7 @@ COMMANDS = {
     "probe": Probe,
     "measure": Measure,
     "act": Act,
+    "play": Play,
     "render": Render,
     "bench": Bench,
     "worlds": Worlds,

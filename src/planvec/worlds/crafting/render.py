@@ -208,6 +208,21 @@ def draw_many(rules: Rules, states: State, cell: int = 32) -> np.ndarray:
     return np.concatenate([boards, atlas.bars[held]], axis=1)
 
 
+def sheet(rules: Rules, cell: int = 32) -> np.ndarray:
+    """What a frame is put together from, for who draws it elsewhere: rows of grounds, of things that lie alone, lie
+    underfoot and are in hand, and the agent. uint8 [5·cell, n·cell, 4], RGBA"""
+    sprites = [_sprite(thing, letter) for thing, letter in zip(rules.things, glyphs(rules), strict=True)]
+    opaque = np.ones((cell, cell, 1), np.float32)
+    grounds = [np.dstack([_ground_tile(colour, tuft, cell), opaque]) for colour in GROUNDS for tuft in TUFTS]
+    places = ((WHOLE, True), (UNDERFOOT, True), (IN_HAND, False))
+    things = [[_layer(sprite, spot, cell, shadow) for sprite in sprites] for spot, shadow in places]
+    rows = [grounds, *things, [_layer(AGENT, STANDING, cell)]]
+    empty = np.zeros((cell, cell, 4), np.float32)
+    most = max(map(len, rows))
+    table = np.concatenate([np.concatenate(row + [empty] * (most - len(row)), axis=1) for row in rows])
+    return _to_bytes(table * np.array([1, 1, 1, 255], np.float32))
+
+
 def glyphs(rules: Rules) -> tuple[str, ...]:
     """A letter for each thing: the first one of its name that no other thing has taken; "." for nothing."""
     taken = ["."]

@@ -1,0 +1,1 @@
+"""The playground: plan arithmetic to try, in a browser. It needs the extra `play`."""

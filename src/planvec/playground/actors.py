@@ -1,0 +1,255 @@
+"""Agents that act for many people at once: a step of all the episodes that somebody is watching is one program."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from planvec.agents import Agent
+from planvec.agents.agent import EmbeddingAgent
+from planvec.demos import Demonstration
+from planvec.errors import InputError
+from planvec.expressions import Expression
+from planvec.plans import AnyPlan, Plan
+from planvec.playground import frames
+from planvec.tasks import Task
+from planvec.worlds.world import PureWorld, World, is_hosted
+
+LANES = 32  # episodes, or demonstrations, that one program deals with; fewer leave lanes empty
+LONGEST = 600  # steps of an episode
+
+
+class Moment(NamedTuple):
+    """All that the next step of an episode in a pure world depends on."""
+
+    first: Any  # the state in which it began
+    state: Any
+    plan: Any  # as the agent's policy reads it
+    done: Any  # what the agent makes of the episode so far
+    seed: np.ndarray  # int32 []
+    time: np.ndarray  # int32 []
+
+
+class Step(NamedTuple):
+    """What there is to see of one step."""
+
+    time: int
+    pictures: list[str]
+    event: str | None  # the skill that was done
+    left: list[float] | None  # how often each skill is in what is left of the plan, as far as the agent can tell
+    over: bool
+
+
+@dataclass(eq=False)
+class Episode:
+    """An agent acting in a scene, no further than somebody wants to see it."""
+
+    plan: AnyPlan
+    task: Task  # what is asked for, and ends it; never shown to the agent
+    horizon: int
+    seed: int
+    now: Any  # a Moment, or a hosted world's session
+    first: Any = None  # the first observation, where the world is hosted
+    events: list[str] = field(default_factory=list)  # the skills that were done
+    time: int = 0
+    wanted: int = 0  # so many steps should be done by now
+    over: bool = False
+    success: bool = False  # all that was asked for was done; where that is nothing, nothing was
+
+    @property
+    def due(self) -> bool:
+        return not self.over and self.time < self.wanted
+
+    @property
+    def extras(self) -> list[str]:
+        """What was done beyond what was asked for."""
+        return list((Counter(self.events) - Counter(self.task)).elements())
+
+    def note(self, event: str | None, done: bool, broken: bool = False) -> None:
+        """Take down what the last step did. `done`: all that was asked for; `broken`: the simulator has failed."""
+        self.time += 1
+        self.events += [event] if event else []
+        self.success = done if self.task else not self.events
+        self.over = bool(self.task and done) or broken or self.time >= self.horizon
+
+
+class Actor:
+    """An agent in its world."""
+
+    def __init__(self, agent: Agent, world: World) -> None:
+        self.agent, self.world = jax.tree.map(jnp.asarray, agent), world
+        self.fingerprint = agent.fingerprint
+
+    def plans(self, firsts: Any, lasts: Any) -> AnyPlan:
+        """The plans of demonstrations, from their first and last observations. [demonstration, …]"""
+        count = len(jax.tree.leaves(firsts)[0])
+        pieces = []
+        for start in range(0, count, LANES):
+            piece = jax.tree.map(lambda leaf, start=start: leaf[start : start + LANES], (firsts, lasts))
+            pieces.append(_cut(_encode(self.agent, *_fill(piece)), min(LANES, count - start)))
+        return self.agent.wrap(jax.tree.map(lambda *leaves: np.concatenate(leaves), *pieces))
+
+    def plan(self, demo: Demonstration) -> AnyPlan:
+        """The plan of one demonstration."""
+        return self._plan_of(demo.first, demo.last)
+
+    def combine(self, expression: Expression, plans: dict[str, AnyPlan]) -> AnyPlan:
+        """The plan that an expression stands for."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told below
+            plan = expression.evaluate(plans)
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(plan)):
+            raise InputError("these numbers are too large to act on; use smaller factors")
+        return plan
+
+    def read(self, plan: AnyPlan) -> list[float] | None:
+        """How often each skill is in a plan; None where the agent cannot tell."""
+        if self.agent.probe is None or not isinstance(plan, Plan):
+            return None
+        return self._counts(np.asarray(plan.vector))
+
+    def begin(self, plan: AnyPlan, task: Task, offered: Task, seed: int) -> Episode:
+        """Set a scene that offers something, to act in."""
+        scene = self.world.scenes([offered], (seed, 5))
+        horizon = min(self.world.horizon([max(1, len(task))]), LONGEST)
+        return self._set(Episode(plan, task, horizon, seed, now=None), scene)
+
+    def warm_up(self, demo: Demonstration) -> None:
+        """Compile what acting takes, by a step nobody sees."""
+        self.advance([self.begin(self.plan(demo), demo.task, demo.task, seed=0)])
+
+    def picture(self, episode: Episode) -> str:
+        """How an episode looks at first."""
+        raise NotImplementedError
+
+    def advance(self, episodes: Sequence[Episode]) -> list[Step]:
+        """One step of each, LANES at most."""
+        raise NotImplementedError
+
+    def end(self, episode: Episode) -> None:
+        """Let go of an episode."""
+
+    def _set(self, episode: Episode, scene: Any) -> Episode:
+        """The episode at its beginning."""
+        raise NotImplementedError
+
+    def _plan_of(self, first: Any, last: Any) -> AnyPlan:
+        one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (first, last))
+        return jax.tree.map(lambda leaf: leaf[0], self.plans(*one))
+
+    def _counts(self, vector: np.ndarray) -> list[float]:
+        probe = self.agent.probe
+        counts = dict(zip(probe.skills, (vector @ np.asarray(probe.weights)).tolist(), strict=True))
+        return [round(counts.get(skill, 0.0), 3) for skill in self.world.skills]
+
+    def _left(self, episode: Episode, done: Any) -> list[float] | None:
+        """What is left of the plan."""
+        if self.agent.probe is None or not isinstance(self.agent, EmbeddingAgent):
+            return None
+        return self._counts(np.asarray(episode.plan.vector) - np.asarray(done))
+
+
+class PureActor(Actor):
+    """In a world that is a function of its state: all episodes go one step further together."""
+
+    def picture(self, episode: Episode) -> str:
+        return frames.first(self.world, episode.now.state)
+
+    def advance(self, episodes: Sequence[Episode]) -> list[Step]:
+        moments = jax.tree.map(lambda *leaves: np.stack(leaves), *(episode.now for episode in episodes))
+        after, skills = jax.device_get(_step(self.agent, self.world, _fill(moments)))
+        names = (*self.world.skills, None)
+        pictures = frames.cells(after.state)
+        steps = []
+        for lane, episode in enumerate(episodes):
+            episode.now = jax.tree.map(lambda leaf, lane=lane: leaf[lane], after)
+            event = names[skills[lane]]
+            episode.note(event, done=not Counter(episode.task) - Counter([*episode.events, event]))
+            left = self._left(episode, episode.now.done)
+            steps.append(Step(episode.time, [pictures[lane]], event, left, episode.over))
+        return steps
+
+    def _set(self, episode: Episode, scene: Any) -> Episode:
+        state = jax.tree.map(lambda leaf: np.asarray(leaf)[0], scene)
+        seen = np.asarray(_observe(self.world, scene))[0]
+        done = self.agent.unwrap(self._plan_of(seen, seen))
+        values = jax.tree.map(np.asarray, (self.agent.unwrap(episode.plan), done))
+        episode.now = Moment(state, state, *values, np.int32(episode.seed), np.int32(0))
+        return episode
+
+
+class HostedActor(Actor):
+    """In a simulator: episodes go on one after the other."""
+
+    def picture(self, episode: Episode) -> str:
+        return frames.first(self.world, _only(episode.now.steps()))
+
+    def advance(self, episodes: Sequence[Episode]) -> list[Step]:
+        return [self._advance(episode) for episode in episodes]
+
+    def _advance(self, episode: Episode) -> Step:
+        session, before = episode.now, episode.now.steps()
+        key = jax.random.fold_in(jax.random.key(episode.seed), episode.time)
+        action = np.asarray(self.agent.act(episode.first, _only(session.observe()), episode.plan, key))[None]
+        sane = bool(session.step(action).all())
+        both = jax.tree.map(lambda *leaves: np.concatenate(leaves), before, session.steps())
+        [event] = self.world.events(both, action)
+        judged = bool(episode.task) and bool(session.judge(self.world.asked([episode.task]))[0].all())
+        episode.note(event, done=sane and judged, broken=not sane)
+        done = self.agent.unwrap(self._plan_of(episode.first, _only(session.observe())))
+        pictures = frames.after(self.world, both, action)
+        return Step(episode.time, pictures, event, self._left(episode, done), episode.over)
+
+    def _set(self, episode: Episode, scene: Any) -> Episode:
+        episode.now = self.world.start(scene).__enter__()
+        episode.first = _only(episode.now.observe())
+        return episode
+
+    def end(self, episode: Episode) -> None:
+        episode.now.__exit__(None, None, None)
+
+
+def make_actor(agent: Agent, world: World) -> Actor:
+    return (HostedActor if is_hosted(world) else PureActor)(agent, world)
+
+
+def _only(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], tree)
+
+
+def _fill(tree: Any) -> Any:
+    """Repeat the last row up to all lanes."""
+    return jax.tree.map(
+        lambda leaf: np.pad(leaf, ((0, LANES - len(leaf)), *[(0, 0)] * (np.ndim(leaf) - 1)), "edge"), tree
+    )
+
+
+def _cut(tree: Any, count: int) -> Any:
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[:count], tree)
+
+
+@eqx.filter_jit
+def _encode(agent: Agent, first: Any, last: Any) -> Any:
+    return agent.encode(first, last)
+
+
+@eqx.filter_jit
+def _observe(world: PureWorld, states: Any) -> Any:
+    return jax.vmap(world.observe)(states)
+
+
+@eqx.filter_jit
+def _step(agent: Agent, world: PureWorld, moments: Moment) -> tuple[Moment, Array]:
+    """One step of each episode, and the number of the skill that was done."""
+    first, now = jax.vmap(world.observe)(moments.first), jax.vmap(world.observe)(moments.state)
+    outputs = agent.outputs(first, now, moments.plan, moments.done)
+    keys = jax.vmap(lambda seed, time: jax.random.fold_in(jax.random.key(seed), time))(moments.seed, moments.time)
+    actions = jax.vmap(agent.policy.head.sample)(outputs, keys)
+    states, skills = jax.vmap(world.step)(moments.state, actions)
+    done = agent.encode(first, jax.vmap(world.observe)(states))
+    return moments._replace(state=states, done=done, time=moments.time + 1), skills

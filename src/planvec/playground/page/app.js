@@ -1,0 +1,176 @@
+// The page: puts shelf, plan, stage and map together, and keeps the address up to date.
+
+import * as address from "./address.js";
+import { Painter } from "./canvas.js";
+import { PlanMap } from "./map.js";
+import { PlanLine } from "./plan.js";
+import { Shelf } from "./shelf.js";
+import { Socket } from "./socket.js";
+import { Stage } from "./stage.js";
+import { make } from "./words.js";
+
+const $ = (id) => document.getElementById(id);
+const wanted = { world: document.documentElement.dataset.world, demos: [], plan: "A + B", scene: 0 };
+let opening = 0; // counts worlds entered, so that what comes too late is not shown
+
+const socket = new Socket({ opened: () => enter(), told: (message) => message.is === "step" && stage.told(message), lost });
+const plan = new PlanLine(socket, (reading) => {
+  stage.enable(Boolean(reading));
+  if (reading) map.place(reading);
+  remember();
+});
+const shelf = new Shelf(socket, { changed: () => shelf.opening || offer(), notice: notify });
+const stage = new Stage(socket, {
+  plan: () => plan.text,
+  agents: () => [$("agent").value, $("other").value].filter(Boolean),
+  moved: remember,
+});
+const map = new PlanMap();
+
+/** Enter a world, as the address or the last choice says. */
+async function enter() {
+  const mine = ++opening;
+  const late = setTimeout(() => notify("Getting the world and its agents ready: the first time this takes some seconds …"), 600);
+  const world = await socket.ask({ do: "open", world: wanted.world });
+  clearTimeout(late);
+  if (mine !== opening) return;
+  showWorlds();
+  if (world.is === "mistake") return unavailable(world.reason);
+  const painter = await Painter.of(world.canvas);
+  if (mine !== opening) return;
+  notify("");
+  for (const part of ["shelf", "plan", "act", "atlas"]) $(part).hidden = false;
+  plan.world = world;
+  shelf.open(world, painter);
+  stage.open(world, painter);
+  map.open(world);
+  offerAgents(world.agents);
+  const demos = wanted.demos.length ? wanted.demos
+    : world.examples.map((task, i) => ({ name: "AB"[i], task, seed: i }));
+  plan.text = wanted.plan ?? "A + B";
+  stage.scene = wanted.scene;
+  shelf.opening = true;
+  await Promise.all(demos.map((demo) => shelf.add(demo)));
+  shelf.opening = false;
+  if (mine !== opening) return;
+  offer();
+  fetchMap(mine);
+}
+
+/** The shelf has changed: so have the letters. */
+function offer() {
+  plan.offer(shelf.list.map((demo) => demo.name));
+  plan.read();
+}
+
+async function fetchMap(mine = opening) {
+  const agent = $("agent").value;
+  if (!agent) return;
+  const answer = await socket.ask({ do: "map", agent });
+  if (mine !== opening || agent !== $("agent").value || answer.is === "mistake") return;
+  map.show(answer.map);
+  plan.read();
+}
+
+function offerAgents(agents) {
+  const option = ({ name, model }) => make("option", { value: name }, name.includes("/") ? `${model} (${name})` : model);
+  $("agent").replaceChildren(...agents.map(option));
+  const second = agents.length > 1 ? "nobody" : "no second agent yet";
+  $("other").replaceChildren(make("option", { value: "" }, second), ...agents.map(option));
+  if (agents.some(({ name }) => name === wanted.agent)) $("agent").value = wanted.agent;
+  if (agents.some(({ name }) => name === wanted.beside)) $("other").value = wanted.beside;
+  $("agent").closest(".agents").hidden = !agents.length;
+  $("other").disabled = agents.length < 2;
+  plan.agent = $("agent").value || null;
+}
+
+$("agent").onchange = () => {
+  plan.agent = $("agent").value;
+  stage.clear();
+  map.open(plan.world);
+  plan.read();
+  fetchMap();
+};
+$("other").onchange = () => {
+  stage.clear();
+  remember();
+};
+
+function showWorlds() {
+  const names = ["crafting", "tabletop", "doom"];
+  const choice = (name) => make("label", {}, make("input", { type: "radio", name: "world", value: name,
+    onchange: () => choose(name) }), make("span", {}, name));
+  if (!$("worlds").querySelector("input")) $("worlds").append(...names.map(choice));
+  for (const input of $("worlds").querySelectorAll("input")) input.checked = input.value === wanted.world;
+}
+
+function choose(world) {
+  Object.assign(wanted, { world, demos: [], plan: "A + B", scene: 0, agent: null, beside: null });
+  address.write(wanted);
+  stage.clear();
+  enter();
+}
+
+function unavailable(reason) {
+  for (const part of ["shelf", "plan", "act", "atlas"]) $(part).hidden = true;
+  notify(reason);
+}
+
+function lost(reason, final) {
+  opening += 1;
+  stage.pause();
+  stage.enable(false);
+  notify(reason, final);
+}
+
+function notify(text) {
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+}
+
+/** Write everything into the address, and keep it for a lost connection. */
+function remember() {
+  if (shelf.opening) return;
+  const demos = shelf.list.map(({ name, seed, moves, task }) => ({ name, seed, moves, task }));
+  Object.assign(wanted, { demos, plan: plan.text, scene: stage.scene, agent: $("agent").value, beside: $("other").value });
+  address.write(wanted);
+}
+
+$("plan-text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !$("run").disabled) $("run").click();
+});
+
+const THEMES = { "": ["◐", "as the system has them"], light: ["☀", "light"], dark: ["☾", "dark"] };
+
+function setTheme(theme) {
+  const [sign, name] = THEMES[theme];
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  $("theme").textContent = sign;
+  $("theme").setAttribute("aria-label", `Colours: ${name}`);
+  $("theme").title = `Colours: ${name}`;
+  localStorage.setItem("theme", theme);
+}
+
+$("theme").onclick = () => {
+  const names = Object.keys(THEMES);
+  setTheme(names[(names.indexOf(document.documentElement.dataset.theme ?? "") + 1) % names.length]);
+};
+const stored = localStorage.getItem("theme");
+setTheme(stored in THEMES ? stored : "");
+
+function takeFromAddress() {
+  const { world, ...rest } = address.read();
+  if (world) Object.assign(wanted, { world, ...rest, plan: rest.plan ?? "A + B" });
+}
+takeFromAddress();
+window.addEventListener("hashchange", () => {
+  takeFromAddress();
+  stage.clear();
+  enter();
+});
+let resized;
+window.addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(() => shelf.redraw(), 200);
+});

@@ -1,0 +1,186 @@
+// The shelf: demonstrations as cards, and the two ways to add one.
+
+import { make, tell, words } from "./words.js";
+
+const FRAME = 1000 / 12; // milliseconds
+const MOVES = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3, e: 4, q: 5, w: 0, s: 1, a: 2, d: 3, " ": 4 };
+const PAD = [["↑", "up", 0], ["←", "left", 2], ["↓", "down", 1], ["→", "right", 3], ["E", "pick up", 4], ["Q", "put down", 5]];
+const $ = (id) => document.getElementById(id);
+
+export class Shelf {
+  /** `changed` is called when there is one demonstration more or fewer, `notice` with what went wrong. */
+  constructor(socket, { changed, notice }) {
+    Object.assign(this, { socket, changed, notice, demos: new Map(), painter: null, task: [], recording: null });
+    $("new").onclick = () => this.askForTask();
+    $("new-clear").onclick = () => this.chooseSkills([]);
+    $("new-dialog").onclose = () => $("new-dialog").returnValue === "keep" && this.add({ task: this.task, seed: seed() });
+    $("record").onclick = () => this.record();
+    $("record-again").onclick = () => this.newScene();
+    $("record-dialog").onclose = () => this.keepRecording();
+    $("record-dialog").addEventListener("keydown", (event) => this.press(event));
+    $("pad").append(...PAD.map(([sign, name, action]) =>
+      make("button", { type: "button", "aria-label": name, onclick: () => this.move(action) }, sign)));
+  }
+
+  open(world, painter) {
+    Object.assign(this, { world, painter, demos: new Map() });
+    $("cards").replaceChildren();
+    $("record").hidden = painter.kind !== "cells";
+    $("new-skills").replaceChildren(...world.skills.map((skill) =>
+      make("button", { type: "button", onclick: () => this.chooseSkills([...this.task, skill]) }, `+ ${words(skill)}`)));
+  }
+
+  get list() {
+    return [...this.demos.values()];
+  }
+
+  /** Put a demonstration onto the shelf: {task, seed} or {moves, seed}, under its name or the next free letter. */
+  async add(demo) {
+    const name = demo.name ?? [..."ABCDEFGHIJKL"].find((letter) => !this.demos.has(letter));
+    if (!name) return this.notice("The shelf is full: remove a demonstration first.");
+    const card = make("li", { class: "card busy", id: `card-${name}` },
+      make("div", { class: "card-head" }, make("span", { class: "letter" }, name), make("span", {}, "the expert is at work …")));
+    $("cards").append(card);
+    this.demos.set(name, { ...demo, name });
+    const what = demo.kept ? { do: "keep" } : demo.moves
+      ? { do: "replay", moves: demo.moves, seed: demo.seed } : { do: "demonstrate", task: demo.task, seed: demo.seed };
+    const answer = await this.socket.ask({ ...what, name });
+    if (answer.is === "mistake") {
+      this.demos.delete(name);
+      card.remove();
+      this.notice(answer.reason);
+    } else {
+      this.demos.set(name, { name, seed: demo.seed, moves: demo.moves, task: answer.task, film: answer.film });
+      card.replaceWith(this.card(this.demos.get(name), answer));
+    }
+    this.changed();
+  }
+
+  remove(name) {
+    this.demos.delete(name);
+    $(`card-${name}`).remove();
+    this.socket.tell({ do: "forget", name });
+    this.changed();
+    $("new").focus();
+  }
+
+  card({ name, task, film, moves }, { events }) {
+    const [before, after] = [make("canvas", { class: "thumb" }), make("canvas", { class: "thumb" })];
+    const caption = make("span", { class: "when" }, "before");
+    const play = make("button", { type: "button", class: "quiet", "aria-label": `Play demonstration ${name}` }, "▶ play");
+    const card = make("li", { class: "card", id: `card-${name}` },
+      make("div", { class: "card-head" }, make("span", { class: "letter", "aria-label": `Demonstration ${name}` }, name),
+        make("span", { class: "card-task" }, tell(task))),
+      make("div", { class: "pictures", role: "img", "aria-label": `Before and after: ${tell(task)}` },
+        make("figure", {}, before, caption), make("span", { class: "to", "aria-hidden": "true" }, "→"),
+        make("figure", {}, after, make("span", { class: "when" }, "after"))),
+      make("div", { class: "row card-foot" }, play,
+        make("span", { class: "hint" }, `${moves ? "by you, " : ""}${events.length} steps`),
+        make("button", { type: "button", class: "quiet", "aria-label": `Remove demonstration ${name}`, onclick: () => this.remove(name) }, "✕")));
+    const draw = (canvas, frame) => this.painter.draw(canvas, frame.picture);
+    requestAnimationFrame(() => this.drawEnds(before, after, film));
+    let timer = null;
+    const stop = () => {
+      clearInterval(timer);
+      timer = null;
+      caption.textContent = "before";
+      play.textContent = "▶ play";
+      this.drawEnds(before, after, film);
+    };
+    const start = () => {
+      if (timer) return;
+      let shown = 0;
+      play.textContent = "■ stop";
+      timer = setInterval(() => {
+        shown += 1;
+        if (shown >= film.length + 8 || !card.isConnected) return stop();
+        if (shown >= film.length) return;
+        caption.textContent = `step ${film[shown].time}`;
+        draw(before, film[shown]);
+      }, FRAME);
+    };
+    play.onclick = () => (timer ? stop() : start());
+    const still = matchMedia("(prefers-reduced-motion: reduce)");
+    card.querySelector(".pictures").addEventListener("pointerenter", (event) => event.pointerType === "mouse" && !still.matches && start());
+    card.querySelector(".pictures").addEventListener("pointerleave", (event) => event.pointerType === "mouse" && stop());
+    return card;
+  }
+
+  /** Draw all thumbnails anew, at the size they now have. */
+  redraw() {
+    for (const { name, film } of this.demos.values()) {
+      const [before, after] = $(`card-${name}`).querySelectorAll("canvas");
+      if (film && before) this.drawEnds(before, after, film);
+    }
+  }
+
+  /** The first picture and the last, with rings around what has changed. */
+  drawEnds(before, after, film) {
+    const [first, last] = [film[0].picture, film.at(-1).picture];
+    const changed = this.painter.changes(first, last);
+    for (const [canvas, picture] of [[before, first], [after, last]]) this.painter.draw(canvas, picture, changed);
+  }
+
+  askForTask() {
+    this.chooseSkills([]);
+    $("new-dialog").returnValue = "";
+    $("new-dialog").showModal();
+  }
+
+  chooseSkills(task) {
+    this.task = task.slice(0, 8);
+    $("new-task").replaceChildren(...this.task.map((skill) => make("li", {}, words(skill))));
+    $("new-keep").disabled = !this.task.length;
+  }
+
+  async record() {
+    $("record-dialog").returnValue = "";
+    $("record-dialog").showModal();
+    $("record-canvas").focus();
+    await this.newScene();
+  }
+
+  async newScene() {
+    this.recording = { seed: seed(), moves: "", done: [] };
+    this.showRecording(await this.socket.ask({ do: "play", seed: this.recording.seed }));
+  }
+
+  press(event) {
+    const action = MOVES[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    const onButton = event.target.tagName === "BUTTON" && event.key === " ";
+    if (action === undefined || onButton || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.move(action);
+  }
+
+  async move(action) {
+    const recording = this.recording;
+    if (!recording || recording.busy) return; // one key after the other
+    recording.busy = true;
+    const answer = await this.socket.ask({ do: "move", action });
+    recording.busy = false;
+    if (answer.is === "mistake") return this.notice(answer.reason);
+    recording.moves += action;
+    this.showRecording(answer);
+  }
+
+  async showRecording(answer) {
+    if (answer.is === "mistake") return this.notice(answer.reason);
+    const held = await this.painter.draw($("record-canvas"), answer.picture);
+    $("record-held").textContent = `in hand: ${held}`;
+    $("record-done").textContent = answer.done.length ? tell(answer.done) : "nothing yet";
+    $("record-keep").disabled = !answer.done.length;
+  }
+
+  keepRecording() {
+    const recording = this.recording;
+    this.recording = null;
+    if ($("record-dialog").returnValue === "keep" && recording) {
+      this.add({ kept: true, seed: recording.seed, moves: recording.moves });
+    }
+  }
+}
+
+export function seed() {
+  return Math.floor(Math.random() * 1e6);
+}

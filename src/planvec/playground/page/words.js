@@ -1,0 +1,57 @@
+// Skills and plans in words.
+
+/** "ChopTree" → "chop tree", "Stack(red,blue)" → "stack red on blue", "A" → "go to A". */
+export function words(skill) {
+  const [, name, inside] = /^([^(]*)(?:\((.*)\))?$/.exec(skill);
+  if (name.length === 1) return `go to ${name}`;
+  const parts = name.split(/(?=[A-Z])/).map((part) => part.toLowerCase());
+  if (!inside) return parts.join(" ");
+  const [what, onto] = inside.split(",");
+  return [parts[0], what, ...parts.slice(1), ...(onto ? ["on", onto] : [])].join(" ");
+}
+
+/** ["ChopTree", "ChopTree", "EatBread"] → "chop tree twice and eat bread". */
+export function tell(task) {
+  const counts = new Map();
+  for (const skill of task) counts.set(skill, (counts.get(skill) ?? 0) + 1);
+  return list([...counts].map(([skill, count]) => times(words(skill), count)));
+}
+
+/** "1, 2 and 3". */
+export function list(items) {
+  return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
+}
+
+export function times(text, count) {
+  return count === 1 ? text : count === 2 ? `${text} twice` : `${text} ${count} times`;
+}
+
+/** What counts of skills say, rounded; what is below zero is left out and told apart. */
+export function readOut(skills, counts) {
+  const whole = counts.map((count) => Math.round(count));
+  const wanted = skills.flatMap((skill, i) => (whole[i] > 0 ? [times(words(skill), whole[i])] : []));
+  const against = skills.flatMap((skill, i) => (whole[i] < 0 ? [words(skill)] : []));
+  const away = against.length ? `; less than nothing of ${list(against)}` : "";
+  return (list(wanted) || "nothing to do") + away;
+}
+
+/** A number with one decimal, with a real minus and without −0.0. */
+export function figure(number) {
+  const text = number.toFixed(1);
+  return text === "-0.0" ? "0.0" : text.replace("-", "−");
+}
+
+/** An element: make("p", {class: "hint"}, "text", child, …). Text is always text, never markup. */
+export function make(tag, attributes = {}, ...children) {
+  const element = tag === "svg" || make.drawing.has(tag)
+    ? document.createElementNS("http://www.w3.org/2000/svg", tag)
+    : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+make.drawing = new Set(["circle", "line", "path", "g", "text", "title", "polygon"]);

@@ -1,0 +1,296 @@
+"""One visitor: the shelf of demonstrations, the plan being written, the episodes being watched.
+
+Messages are JSON objects. A page's message says what to `do` and may have a `number`, which comes back with the answer;
+an answer says what it `is`. What is wrong with a message comes back as a mistake; it never ends the session.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from planvec.acting import skills_of
+from planvec.demos import Demonstration
+from planvec.errors import InputError
+from planvec.expressions import LONGEST, Expression, ExpressionError, parse
+from planvec.plans import AnyPlan
+from planvec.playground import frames
+from planvec.playground.actors import Actor, Episode, Step
+from planvec.playground.recorder import Recorder
+from planvec.playground.studio import Studio
+from planvec.tasks import Task, parse_task
+
+Message = dict[str, Any]
+
+SHELF = 12  # demonstrations of one visitor
+SKILLS = 8  # in a demonstration
+AHEAD = 64  # steps that may be asked for before they are seen
+AGENTS = 2  # side by side
+SEEDS = 2**31
+PER_SECOND, BURST = 60, 180  # messages, in the long run and at once
+NAMES = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+class TooMany(Exception):
+    """More messages than any person sends."""
+
+
+@dataclass(eq=False)
+class Kept:
+    """A demonstration on the shelf, and what agents make of it."""
+
+    demo: Demonstration
+    plans: dict[str, AnyPlan] = field(default_factory=dict)
+
+
+class Session:
+    """What one page asks for, one message after the other."""
+
+    def __init__(self, studios: Mapping[str, Studio], send: Callable[[Message], None]) -> None:
+        """`send` must not wait."""
+        self.studios, self.send = studios, send
+        self.studio: Studio | None = None
+        self.shelf: dict[str, Kept] = {}
+        self.recorder: Recorder | None = None
+        self.watched: list[tuple[str, Episode]] = []  # agents by name, and what they act in
+        self.run = 0  # its number
+        self._allowance, self._last = float(BURST), time.monotonic()
+        self._handlers = {
+            "open": self._open,
+            "demonstrate": self._demonstrate,
+            "replay": self._replay,
+            "forget": self._forget,
+            "play": self._play,
+            "move": self._move,
+            "keep": self._keep,
+            "read": self._read,
+            "run": self._run,
+            "want": self._want,
+            "stop": self._stop,
+            "map": self._map,
+        }
+
+    async def handle(self, message: Any) -> None:
+        """Answer one message."""
+        self._count()
+        number = message.get("number") if isinstance(message, dict) else None
+        number = number if type(number) is int else None
+        try:
+            asked = _field(message, "do", str)
+            if asked not in self._handlers:
+                raise InputError(f"there is nothing called '{asked[:40]}' to do")
+            if asked != "open" and self.studio is None:
+                raise InputError("open a world first")
+            answer = await self._handlers[asked](message)
+            if answer:
+                self.send(answer | {"number": number})
+        except InputError as error:
+            about = message.get("do") if isinstance(message, dict) else None
+            where = {"reason": error.reason, "at": error.at} if isinstance(error, ExpressionError) else {}
+            told = {"is": "mistake", "about": about, "reason": str(error), "number": number}
+            self.send(told | where)
+
+    def close(self) -> None:
+        """The page is gone: nothing goes on."""
+        for name, episode in self.watched:
+            self.studio.leave(name, episode)
+        self.watched = []
+
+    def _count(self) -> None:
+        """Keep to the number of messages allowed."""
+        now = time.monotonic()
+        self._allowance = min(BURST, self._allowance + (now - self._last) * PER_SECOND) - 1
+        self._last = now
+        if self._allowance < 0:
+            raise TooMany
+
+    async def _open(self, message: Message) -> Message:
+        """Enter a world: the shelf is empty then."""
+        name = _field(message, "world", str)
+        if name not in self.studios:
+            raise InputError(f"no world is called '{name[:40]}'; there is {', '.join(self.studios)}")
+        self.close()
+        self.studio, self.shelf, self.recorder = None, {}, None
+        await self.studios[name].open()
+        self.studio = self.studios[name]
+        return {"is": "world", **self.studio.describe(), "worlds": list(self.studios)}
+
+    async def _demonstrate(self, message: Message) -> Message:
+        """A demonstration by the expert."""
+        name = self._free_name(message)
+        task, seed = self._task(message), _whole(message, "seed", SEEDS)
+        return await self._put(name, await self.studio.do(self.studio.world.demonstrate, task, seed))
+
+    async def _replay(self, message: Message) -> Message:
+        """A demonstration that somebody gave before, from its scene and its actions."""
+        name, seed, moves = self._free_name(message), _whole(message, "seed", SEEDS), _field(message, "moves", str)
+        if not moves.isdecimal() or not moves.isascii():
+            raise InputError("moves are numbers of actions, a digit each")
+
+        def replay() -> Demonstration:
+            recorder = Recorder(self.studio.world, seed)
+            for move in moves:
+                recorder.move(int(move))
+            return recorder.demonstration()
+
+        return await self._put(name, await self.studio.do(replay))
+
+    async def _forget(self, message: Message) -> None:
+        self.shelf.pop(_field(message, "name", str), None)
+
+    async def _play(self, message: Message) -> Message:
+        """Begin a demonstration by the visitor."""
+        self.recorder = await self.studio.do(Recorder, self.studio.world, _whole(message, "seed", SEEDS))
+        return self._recorded()
+
+    async def _move(self, message: Message) -> Message:
+        action = _whole(message, "action", 100)
+        await self.studio.do(self._own_recorder().move, action)
+        return self._recorded()
+
+    async def _keep(self, message: Message) -> Message:
+        """What the visitor did becomes a demonstration."""
+        name = self._free_name(message)
+        answer = await self._put(name, await self.studio.do(self._own_recorder().demonstration))
+        self.recorder = None
+        return answer
+
+    async def _read(self, message: Message) -> Message:
+        """What a plan holds, in words, in numbers and on the map; and what each demonstration does."""
+        actor_name = _field(message, "agent", str)
+        expression, actor = self._expression(message), self.studio.actor(actor_name)
+        task = skills_of(expression, self._demos())
+        plans = {name: await self._plan(name, actor_name) for name in self.shelf}
+        plan = actor.combine(expression, plans)
+        map_ = self.studio.map_of(actor_name)
+        return {
+            "is": "reading",
+            "task": task,
+            "factors": {name: _factor(expression, name) for name in expression.names},
+            "plan": _described(actor, map_, plan),
+            "parts": {name: _described(actor, map_, part) for name, part in plans.items()},
+        }
+
+    async def _run(self, message: Message) -> Message:
+        """Let one agent or two act on a plan; how far, `want` will say."""
+        names = _field(message, "agents", list)
+        seed, expression = _whole(message, "seed", SEEDS), self._expression(message)
+        if not 1 <= len(names) <= AGENTS or not all(isinstance(name, str) for name in names):
+            raise InputError(f"name one agent, or {AGENTS} to compare")
+        demos = self._demos()
+        task = skills_of(expression, demos)
+        offered = task or tuple(skill for name in expression.names for skill in demos[name].task)
+        self.close()
+        self.run += 1
+        pictures = []
+        for position, name in enumerate(names):
+            actor = self.studio.actor(name)
+            plan = actor.combine(expression, {part: await self._plan(part, name) for part in expression.names})
+            episode = await self.studio.do(actor.begin, plan, task, offered, seed)
+            pictures.append(
+                {"picture": await self.studio.do(actor.picture, episode), "left": actor.read(plan), "agent": name}
+            )
+            self.watched.append((name, episode))
+            self.studio.watch(name, episode, self._show(self.run, position, episode))
+        return {"is": "begun", "run": self.run, "task": task, "horizon": episode.horizon, "stages": pictures}
+
+    async def _want(self, message: Message) -> None:
+        """How many steps there should be to see. Of a run that is over, nothing is wanted."""
+        run, upto = _whole(message, "run", SEEDS), _whole(message, "upto", SEEDS)
+        if run == self.run:
+            for name, episode in self.watched:
+                self.studio.want(name, episode, min(upto, episode.time + AHEAD))
+
+    async def _stop(self, message: Message) -> None:
+        self.close()
+
+    async def _map(self, message: Message) -> Message:
+        """Where the plans of many demonstrations lie."""
+        name = _field(message, "agent", str)
+        found = await self.studio.map(name)
+        return {"is": "map", "agent": name, "map": found.as_dict() if found else None}
+
+    def _show(self, run: int, stage: int, episode: Episode) -> Callable[[Step], None]:
+        def show(step: Step) -> None:
+            told = {"is": "step", "run": run, "stage": stage, **step._asdict()}
+            if step.over:
+                told["end"] = {"success": episode.success, "extras": episode.extras, "events": episode.events}
+                self.studio.leave(self.watched[stage][0], episode)
+            self.send(told)
+
+        return show
+
+    async def _put(self, name: str, demo: Demonstration) -> Message:
+        """Put a demonstration onto the shelf."""
+        world = self.studio.world
+        film = await self.studio.do(frames.film, world, demo.steps, demo.actions)
+        events = await self.studio.do(world.events, demo.steps, demo.actions)
+        self.shelf[name] = Kept(demo)
+        return {"is": "demonstration", "name": name, "task": demo.task, "film": film, "events": events}
+
+    async def _plan(self, name: str, agent: str) -> AnyPlan:
+        kept = self.shelf[name]
+        if agent not in kept.plans:
+            kept.plans[agent] = await self.studio.do(self.studio.actor(agent).plan, kept.demo)
+        return kept.plans[agent]
+
+    def _recorded(self) -> Message:
+        recorder = self._own_recorder()
+        return {"is": "played", "picture": recorder.picture, "done": [event for event in recorder.events if event]}
+
+    def _own_recorder(self) -> Recorder:
+        if not self.recorder:
+            raise InputError("begin a demonstration of your own first")
+        return self.recorder
+
+    def _demos(self) -> dict[str, Demonstration]:
+        return {name: kept.demo for name, kept in self.shelf.items()}
+
+    def _expression(self, message: Message) -> Expression:
+        text = _field(message, "plan", str)
+        if len(text) > LONGEST:
+            raise InputError(f"a plan has {LONGEST} characters at most")
+        expression = parse(text)
+        expression.check(self.shelf)
+        return expression
+
+    def _free_name(self, message: Message) -> str:
+        """Where on the shelf; what is there already is replaced."""
+        name = _field(message, "name", str)
+        if name not in NAMES:
+            raise InputError("a demonstration is called by a letter from A to Z")
+        if len(self.shelf) >= SHELF and name not in self.shelf:
+            raise InputError(f"the shelf holds {SHELF} demonstrations; remove one first")
+        return name
+
+    def _task(self, message: Message) -> Task:
+        skills = _field(message, "task", list)
+        if not 1 <= len(skills) <= SKILLS or not all(isinstance(skill, str) for skill in skills):
+            raise InputError(f"choose 1 to {SKILLS} skills")
+        return parse_task([skill[:60] for skill in skills], self.studio.world.skills)
+
+
+def _factor(expression: Expression, name: str) -> float:
+    """How often a demonstration counts: expressions are linear in each."""
+    return float(expression.evaluate({other: float(other == name) for other in expression.names}))
+
+
+def _described(actor: Actor, map_: Any, plan: AnyPlan) -> Message:
+    return {"counts": actor.read(plan), "place": map_.place(plan) if map_ else None}
+
+
+def _field(message: Any, name: str, kind: type) -> Any:
+    """A field of a message, of the right type."""
+    if not isinstance(message, dict):
+        raise InputError("a message is a JSON object")
+    value = message.get(name)
+    if type(value) is not kind:
+        raise InputError(f"'{name}' is missing, or not a {kind.__name__}")
+    return value
+
+
+def _whole(message: Any, name: str, limit: int) -> int:
+    value = _field(message, name, int)
+    if not 0 <= value < limit:
+        raise InputError(f"'{name}' is a whole number from 0 to {limit - 1}; got {str(value)[:20]}")
+    return value

@@ -1,0 +1,206 @@
+"""A world with its agents, shared by everybody who plays in it. What takes time happens in its threads."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from planvec.agents.agent import EmbeddingAgent
+from planvec.checkpoints import load_json
+from planvec.errors import InputError
+from planvec.loading import SHIPPED, find, load
+from planvec.plans import Plan
+from planvec.playground import frames
+from planvec.playground.actors import LANES, Actor, Episode, Step, make_actor
+from planvec.tasks import Task
+from planvec.training import CONFIG, WEIGHTS
+from planvec.worlds import WORLDS, make
+from planvec.worlds.world import World, is_hosted
+
+Result = TypeVar("Result")
+
+EXAMPLES: dict[str, tuple[Task, ...]] = {
+    "crafting": (("ChopTree",), ("MakeBread", "EatBread")),
+    "tabletop": (("Stack(red,blue)",), ("PlaceInBox(green)",)),
+    "doom": (("A",), ("B",)),
+}
+POINTS = 6 * LANES  # demonstrations on the map
+FAN = 10  # degrees between the map's outermost skills and the horizontal
+
+
+class Map(NamedTuple):
+    """Plan vectors of many demonstrations, projected onto a plane. The zero plan is at its origin; sums are sums."""
+
+    tasks: list[Task]
+    points: np.ndarray  # [demonstration, 2]
+    axes: np.ndarray  # [embedding, 2]
+
+    def place(self, plan: Plan) -> list[float]:
+        return np.round(np.asarray(plan.vector) @ self.axes, 3).tolist()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"tasks": self.tasks, "points": np.round(self.points, 3).tolist()}
+
+
+class Studio:
+    """One world, its agents, and the episodes that are being watched."""
+
+    def __init__(self, name: str, runs: Sequence[str] = ()) -> None:
+        """`runs`: folders of further agents, besides those that are shipped; those of other worlds are left out."""
+        self.name, self.cast = name, agents_of(name, runs)
+        self._open: asyncio.Task[None] | None = None
+        self.world: World
+        self.actors: dict[str, Actor] = {}
+        self.audiences: dict[str, dict[Episode, Callable[[Step], None]]] = {}
+        self._wanted: dict[str, asyncio.Event] = {}
+        self._maps: dict[str, asyncio.Task[Map]] = {}
+        self._conductors: list[asyncio.Task[None]] = []
+        self._jobs = self._steps = ThreadPoolExecutor(1, f"{name}-jobs")
+
+    async def open(self) -> None:
+        """Load the world and its agents, once."""
+        if self._open is None or (self._open.done() and self._open.exception()):
+            self._open = asyncio.create_task(self._load())
+        await asyncio.shield(self._open)
+
+    async def _load(self) -> None:
+        self.world = await self.do(make, self.name)
+        if not is_hosted(self.world):  # a simulator wants to be used from one thread only
+            self._steps = ThreadPoolExecutor(1, f"{self.name}-steps")
+        for name in self.cast:
+            agent = await self.do(load, name)
+            self.actors[name] = make_actor(agent, self.world)
+            self.audiences[name], self._wanted[name] = {}, asyncio.Event()
+            self._conductors.append(asyncio.create_task(self._conduct(name)))
+
+    async def do(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Call a function in the thread for what takes time; one call after the other."""
+        return await asyncio.get_running_loop().run_in_executor(self._jobs, function, *arguments)
+
+    async def warm_up(self) -> None:
+        """Compile what the first visitor will need."""
+        with suppress(InputError):  # told to whoever opens the world
+            await self.open()
+            demo = await self.do(self.world.demonstrate, self.examples[0])
+            for actor in self.actors.values():
+                await self.do(actor.warm_up, demo)
+
+    @property
+    def examples(self) -> tuple[Task, ...]:
+        """Tasks to begin with, which can be done together."""
+        if self.name in EXAMPLES:
+            return EXAMPLES[self.name]
+        return tuple(tasks[0] for tasks in self.world.sample_parts((0,), 1, (1, 1)))
+
+    def describe(self) -> dict[str, Any]:
+        """For the page."""
+        return {
+            "name": self.name,
+            "skills": self.world.skills,
+            "fps": 12,
+            "canvas": frames.canvas(self.world),
+            "examples": self.examples,
+            "agents": [
+                {"name": name, "model": model, "reads": self.actors[name].agent.probe is not None}
+                for name, model in self.cast.items()
+            ],
+        }
+
+    def actor(self, name: str) -> Actor:
+        if name not in self.actors:
+            there = ", ".join(self.actors) or "none yet: train one, and name it with planvec play --agent RUN/"
+            raise InputError(f"no agent of {self.name} is called '{name}'; there is {there}")
+        return self.actors[name]
+
+    def watch(self, name: str, episode: Episode, show: Callable[[Step], None]) -> None:
+        """Let an agent's episode go on, as far as it is wanted."""
+        self.audiences[name][episode] = show
+
+    def want(self, name: str, episode: Episode, steps: int) -> None:
+        """So many steps of an episode should be done."""
+        episode.wanted = steps
+        self._wanted[name].set()
+
+    def leave(self, name: str, episode: Episode) -> None:
+        """Nobody watches an episode any more: it ends here."""
+        if self.audiences[name].pop(episode, None):
+            self._steps.submit(self.actors[name].end, episode)
+
+    async def map(self, name: str) -> Map | None:
+        """The map of an agent's plans, made once; None where plans are no vectors."""
+        if not isinstance(self.actor(name).agent, EmbeddingAgent):
+            return None
+        if name not in self._maps:
+            self._maps[name] = asyncio.create_task(self._draw_map(name))
+        return await asyncio.shield(self._maps[name])
+
+    def map_of(self, name: str) -> Map | None:
+        """The map, if there is one by now."""
+        task = self._maps.get(name)
+        return task.result() if task and task.done() and not task.exception() else None
+
+    async def _draw_map(self, name: str) -> Map:
+        call = self.do if is_hosted(self.world) else asyncio.to_thread
+        return await call(draw_map, self.actors[name])
+
+    async def _conduct(self, name: str) -> None:
+        """Step all episodes of an agent that are due, again and again; those that waited longest come first."""
+        audience, wanted = self.audiences[name], self._wanted[name]
+        loop = asyncio.get_running_loop()
+        while True:
+            await wanted.wait()
+            due = [episode for episode in audience if episode.due][:LANES]
+            if not due:
+                wanted.clear()
+                continue
+            steps = await loop.run_in_executor(self._steps, self.actors[name].advance, due)
+            for episode, step in zip(due, steps, strict=True):
+                if show := audience.pop(episode, None):  # not if its watcher has left meanwhile
+                    audience[episode] = show
+                    show(step)
+
+    def close(self) -> None:
+        for task in [*self._conductors, *self._maps.values()]:
+            task.cancel()
+        for threads in {self._jobs, self._steps}:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def agents_of(world: str, runs: Sequence[str] = ()) -> dict[str, str]:
+    """Which model each agent of a world is: the shipped ones by name, and runs by their folders."""
+    shipped = sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{WEIGHTS}"))
+    names = sorted(shipped, key=lambda name: (name != world, name)) + list(runs)
+    configs = {name: load_json(find(name) / CONFIG)["config"] for name in names}
+    return {name: config["agent"] for name, config in configs.items() if config["world"] == world}
+
+
+def draw_map(actor: Actor) -> Map:
+    """Demonstrations of one and two skills, projected so that each skill points its own way."""
+    tasks = actor.world.sample_tasks((0, 7), POINTS, 1, 2)
+    demos = actor.world.record(tasks, (0, 8))
+    first, last, _ = actor.world.ends(demos)
+    vectors = np.asarray(actor.plans(first, last).vector)
+    axes = plane(actor, vectors)
+    return Map(tasks, vectors @ axes, axes)
+
+
+def plane(actor: Actor, vectors: np.ndarray) -> np.ndarray:
+    """The directions of plan vectors that are drawn, along x and along y (down). [embedding, 2]
+
+    Where plans can be read, what is read off them is laid out like a fan that opens upwards, a direction for each
+    skill: no two pairs of a few skills add up to the same. Elsewhere it is the plane in which the vectors differ most.
+    """
+    if actor.agent.probe is None:
+        axes = np.linalg.svd(vectors, full_matrices=False)[2][:2].T
+        return axes / np.abs(vectors @ axes).max()
+    probe = actor.agent.probe
+    angles = np.pi + np.deg2rad(np.linspace(FAN, 180 - FAN, len(probe.skills)))
+    return np.asarray(probe.weights) @ np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def open_studios(runs: Sequence[str] = ()) -> dict[str, Studio]:
+    """A studio for each world; nothing is loaded yet."""
+    return {name: Studio(name, runs) for name in WORLDS}
