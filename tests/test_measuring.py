@@ -1,8 +1,7 @@
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from oracles.counting import Counting, Mixture
 
 from planvec import recordings
 from planvec.agents import build
@@ -10,67 +9,6 @@ from planvec.agents.agent import Difference, Static
 from planvec.errors import InputError
 from planvec.measuring import fit, measure, table
 from planvec.worlds import make
-from planvec.worlds.world import Recording
-
-SKILLS, SCENE = 4, 8  # numbers in an observation: how often each skill was done, one of the order, those of the scene
-WIDTH = SKILLS + 1 + SCENE
-
-
-class Counting:
-    """A world with nothing in it but counts: an action does a skill, and an observation says what was done."""
-
-    name, skills, sizes = "counting", ("a", "b", "c", "d"), (2, 4)
-
-    def sample_tasks(self, seed, count, low, high):
-        rng = np.random.default_rng(seed)
-        return [tuple(rng.choice(self.skills, size)) for size in rng.integers(low, high + 1, count)]
-
-    def sample_parts(self, seed, count, sizes):
-        return [self.sample_tasks((*seed, i), count, size, size) for i, size in enumerate(sizes)]
-
-    def asked(self, tasks):
-        return np.array([[task.count(skill) for skill in self.skills] for task in tasks], np.int32)
-
-    def record(self, tasks, seed, noise, extras, progress):
-        steps, rng = [], np.random.default_rng(seed)
-        for task in tasks:
-            done = np.zeros((len(task) + 1, SKILLS + 1), np.float32)
-            for time, skill in enumerate(map(self.skills.index, task)):
-                done[time + 1 :, skill] += 1
-                done[time + 1 :, SKILLS] += (time + 1) * skill
-            steps.append(np.column_stack([done, np.tile(rng.normal(size=SCENE), (len(done), 1))]))
-        progress(len(tasks))
-        actions = np.concatenate([[self.skills.index(skill) for skill in task] for task in tasks])
-        none = np.zeros(len(tasks), np.int32)
-        lengths = np.array([len(task) for task in tasks], np.int32)
-        return Recording({"steps": np.concatenate(steps).astype(np.float32)}, actions, lengths, none, none)
-
-    def replay(self, recording):
-        return recording.stored["steps"]
-
-    def decode(self, step):
-        return step
-
-    def ends(self, recording):
-        ends, steps = np.cumsum(recording.lengths + 1), recording.stored["steps"]
-        return steps[ends - recording.lengths - 1], steps[ends - 1], steps[ends - 1][:, :SKILLS].astype(np.int32)
-
-    def events(self, steps, actions):
-        return [self.skills[action] for action in actions]
-
-
-class Mixture(eqx.Module):
-    """g: so much of the counts, of the order, and of the scene, mixed; at the scene's own scale if so wanted."""
-
-    parts: tuple[float, float, float]
-    scaled: bool = eqx.field(static=True, default=False)
-
-    def __call__(self, observations):
-        first, last = observations
-        done = jnp.concatenate([(last - first)[:, : SKILLS + 1], last[:, SKILLS + 1 :]], axis=1)
-        weights = np.repeat(self.parts, [SKILLS, 1, SCENE])
-        scale = jnp.exp(last[:, -1:]) if self.scaled else 1.0
-        return scale * (done * weights) @ jax.random.normal(jax.random.key(0), (WIDTH, 16))
 
 
 def measured(counts, order, scene, scaled=False, normalise=None, tasks=64):

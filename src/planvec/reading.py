@@ -58,6 +58,11 @@ class Reading:
         return float(np.sqrt(np.mean(np.square(list(self.errors.values())))))
 
     @property
+    def total(self) -> float:
+        """How many skills there are to do in all."""
+        return sum(max(count, 0.0) for count in self.counts.values())
+
+    @property
     def most(self) -> float:
         """How often the skill that is in it most is in it."""
         return max(self.counts.values())
