@@ -8,6 +8,7 @@ Each part says what it does, does it, and prints what there is to see. Pictures 
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 
 import planvec as pv
@@ -53,53 +54,67 @@ A, B = agent.plan(a), agent.plan(b)
 print(f"  A has {len(A.vector)} numbers and length {A.norm():.1f}, B length {B.norm():.1f}")
 print(f"  similarity of A with itself {A.similarity(A):.2f}, with B {A.similarity(B):.2f}")
 
-print("4. A + B, in scenes that nobody has seen before")
+print("4. What a plan holds")
+# A linear map, fitted afterwards to demonstrations whose skills are known, reads off a plan how often each skill is in
+# it. The agent itself has no use for it.
+print(f"  A: {agent.read(A)}")
+print(f"  B: {agent.read(B)}")
+print(f"  A + B: {agent.read(A + B)}")
+
+print("5. A + B, in scenes that nobody has seen before")
 # At every step the agent subtracts what it has done so far, g(first, now), and acts on what is left. The order is its
 # own: a sum has none.
 both = act("A + B", A + B, a.task + b.task)
 
-print("5. Is A + B the plan of doing both?")
+print("6. Is A + B the plan of doing both?")
 # The expert does all four skills in one go. Of the sums of two plans, A + B should be the one most like its plan.
 whole = agent.plan(world.demonstrate(a.task + b.task, seed=2))
 C = agent.plan(world.demonstrate("BreakRock,BreakRock", seed=3))
 plans = {"A": A, "B": B, "C": C}
 likeness = {f"{x} + {y}": float(whole.similarity(plans[x] + plans[y])) for x, y in combinations(plans, 2)}
 for name, similarity in likeness.items():
-    print(f"  the plan of all four is like {name}: {similarity:.2f}")
+    print(f"  similarity of the plan of all four with {name}: {similarity:.2f}")
 
-print("6. The plan of all four, less A")
-# A + B - A is B, as in school. That what was seen in one demonstration can be taken off another is more: the plan
+print("7. The plan of all four, less A")
+# A + B - A is B, as in school. That the plan of one demonstration can be taken off that of another is more: the plan
 # of all four has never been a sum.
-print(f"  A + B - A is B: {A + B - A == B}; the whole less A is like B: {(whole - A).similarity(B):.2f}")
-act("whole - A", whole - A, b.task)
+print(f"  A + B - A is B: {A + B - A == B}")
+print(f"  all four - A: {agent.read(whole - A)}")
+act("all four - A", whole - A, b.task)
 
-print("7. Twice A")
+print("8. Twice A")
 # 2 * A is A + A: two trees, two houses.
+print(f"  2 * A: {agent.read(2 * A)}")
 act("2 * A", 2 * A, a.task * 2)
 
-print("8. What is left to do, step by step")
-# The same subtraction as in the policy, for all to see, on the first success of part 4. Where a skill is done, what is
-# left becomes shorter.
+print("9. What is left to do, step by step")
+# The subtraction that the policy makes at every step, here on an episode of part 5, read after each skill.
 events = [None, *world.events(both.steps, both.actions)]
-left = [float(agent.remaining(A + B, both.first, now).norm()) for now in both.observations]
-for step, (event, length) in enumerate(zip(events, left, strict=True)):
+left = [agent.read(agent.remaining(A + B, both.first, now)) for now in both.observations]
+for step, (event, reading) in enumerate(zip(events, left, strict=True)):
     if event or step == 0:
-        print(f"  step {step}, {event or 'the beginning'}: {length:.1f} left")
+        print(f"  step {step}, {event or 'the beginning'}; left: {reading}")
 
-print("9. Pictures")
+print("10. Pictures")
+# A film of the two demonstrations and their sum; what five plans hold; and what is left while the agent acts.
 titles = ("A, by the expert", "B, by the expert", "A + B, by the agent")
 film_together(world, list(zip(titles, (a, b, both), strict=True)), OUT / "plan_arithmetic.gif")
 
-figure = Figure(figsize=(9, 3.2), layout="constrained")
-bars, line = figure.subplots(1, 2, width_ratios=(1, 2))
-bars.barh(list(likeness), list(likeness.values()), color="#3d6fb0")
-bars.set(xlim=(-0.2, 1), title="like the plan of all four")
-line.plot(left, color="#3d8b4f", drawstyle="steps-post")
-for step, event in enumerate(events):
-    if event:
-        line.annotate(event, (step, left[step]), rotation=40, xytext=(2, 6), textcoords="offset points", fontsize=8)
-line.set(ylim=(0, 1.5 * max(left)), xlabel="step", title="length of what is left of A + B")
-for axes in (bars, line):
-    axes.spines[["top", "right"]].set_visible(False)
+figure = Figure(figsize=(11, 3.6), layout="constrained")
+held, rest = figure.subplots(1, 2)
+shown = {"A": A, "B": B, "A + B": A + B, "all four - A": whole - A, "2 * A": 2 * A}
+counts = [list(agent.read(plan).counts.values()) for plan in shown.values()]
+held.imshow(counts, cmap="Greens", vmin=0, vmax=3, aspect="auto")
+for (row, column), count in np.ndenumerate(counts):
+    held.text(column, row, f"{count:z.1f}", ha="center", va="center")
+held.set_xticks(range(len(world.skills)), world.skills, rotation=20)
+held.set_yticks(range(len(shown)), shown)
+held.set_title("what plans hold")
+
+asked = dict.fromkeys(a.task + b.task)
+rest.stackplot(range(len(left)), [[max(reading.counts[skill], 0) for reading in left] for skill in asked], labels=asked)
+rest.set(xlabel="step", ylabel="skills", title="what is left of A + B")
+rest.legend(frameon=False)
+rest.spines[["top", "right"]].set_visible(False)
 save_figure(OUT / "plan_arithmetic.png", figure)
 print(f"  {OUT / 'plan_arithmetic.gif'} and {OUT / 'plan_arithmetic.png'}")
