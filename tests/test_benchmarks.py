@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from planvec import losses
-from planvec.benchmarks import tabletop, training
+from planvec.benchmarks import doom, tabletop, training
+from planvec.benchmarks.measure import numbers_of_workers
 from planvec.demos import PairSet
 from planvec.errors import InputError
 from planvec.training import Config, start
@@ -103,8 +104,17 @@ def test_where_nothing_can_be_drawn_the_tabletop_is_measured_all_the_same(monkey
     assert rows[-1].unit == "demonstrations/s" and notes == ["pictures were not measured: no EGL"]
 
 
+def test_every_row_of_doom_is_measured():
+    rows = list(doom.run(batches=(4,), workers=(1, 2), demonstrations=4))
+    actions = "actions/s"
+    units = [actions, actions, actions, "×", actions, "×", "demonstrations/s", "images/s"]
+    assert [row.unit for row in rows] == units and all(row.rate > 0 for row in rows)
+    _, alone, _, _, two, ratio, *_ = (row.rate for row in rows)
+    assert ratio == pytest.approx(two / alone) and rows[4].batch == 8
+
+
 def test_workers_double_up_to_all_cores():
-    numbers = {cores: tabletop._numbers_of_workers(cores) for cores in (1, 2, 6, 16)}
+    numbers = {cores: numbers_of_workers(cores) for cores in (1, 2, 6, 16)}
     assert numbers == {1: [1, 2], 2: [1, 2], 6: [1, 2, 4, 6], 16: [1, 2, 4, 8, 16]}
 
 

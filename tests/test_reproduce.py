@@ -1,13 +1,16 @@
 import json
 from dataclasses import replace
 
+import jax
+import numpy as np
 import pytest
 
-from planvec import paper, reproduce
+from planvec import datasets, paper, reproduce
 from planvec.agents import AGENTS
 from planvec.errors import InputError
 from planvec.training import Config
 from planvec.worlds import make
+from planvec.worlds.doom.world import Doom
 
 CONFIG = Config(samples=8 * 4, batch=8, embedding=16, interval=2, optimizer="adam")  # compiles sooner than Muon
 
@@ -67,6 +70,42 @@ def test_the_papers_table_has_every_row():
     assert len({row.label for row in rows}) == len(rows) == 14
     control = next(row for row in rows if row.control)
     assert control.folder == "cpv-full" and rows[-1].folder == "te-full--keep"
+
+
+def test_doom_has_the_papers_models_and_rows_without_flags():
+    assert (
+        set(paper.TABLES["doom"]) <= set(reproduce.MODELS["doom"]) and paper.COLUMNS["doom"] == make("doom").conditions
+    )
+    rows = reproduce.entries(Config(world="doom"), reproduce.MODELS["doom"], seeds=3, extra_rows=True)
+    assert len({row.label for row in rows}) == len(rows) == 7
+    unflagged = [row for row in rows if row.config.world != "doom"]
+    assert [(row.folder, row.config.world) for row in unflagged] == [
+        ("cpv-full-noflags", "doom-noflags"),
+        ("naive-noflags", "doom-noflags"),
+    ]
+    assert {row.data for row in rows} == {"data"}  # all learn from the same demonstrations …
+    assert len({row.program for row in rows}) == 5  # … and cpv-plain and cpv-full together
+
+
+def test_pairs_are_seen_as_an_entrys_world_shows_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(Doom, "pool", Blank())
+    datasets.collect(datasets.Recipe("doom", 4, (1, 3), 0.1, "discard", 0), tmp_path)
+    flags = [
+        reproduce._load_pairs(tmp_path, make(world)).sample(jax.random.key(0), 8).now["waypoints"][..., 2]
+        for world in ("doom", "doom-noflags", "doom")
+    ]
+    assert flags[0].any() and not flags[1].any() and (flags[0] == flags[2]).all()
+    assert Blank.drawn == 1  # one replay serves them all
+
+
+class Blank:
+    """A pool whose pictures are black."""
+
+    drawn = 0
+
+    def draw(self, states, progress=None):
+        Blank.drawn += 1
+        return np.zeros((len(states.agent), 60, 80, 3), np.uint8)
 
 
 def test_sweeps():

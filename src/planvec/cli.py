@@ -481,10 +481,10 @@ class Agents:
 class Bench:
     """Measure speeds on this machine, beside whatever comparable is installed."""
 
-    what: Positional[Literal["crafting", "tabletop", "training"]] = "crafting"
-    """What to measure: the crafting world; the tabletop; or training and evaluation of cpv-full."""
+    what: Positional[Literal["crafting", "tabletop", "doom", "training"]] = "crafting"
+    """What to measure: the crafting world; the tabletop; doom; or training and evaluation of cpv-full."""
     batch: tuple[int, ...] = ()
-    """Batch sizes to try instead of the usual ones; on the tabletop, of each core."""
+    """Batch sizes to try instead of the usual ones; on the tabletop of each core, in doom of each engine."""
     json: Annotated[Path | None, arg(name="json")] = None
     """Also write the table to this file."""
 
@@ -500,6 +500,10 @@ class Bench:
             from planvec.benchmarks import tabletop  # needs MuJoCo
 
             measured = tabletop.run(self.batch or None, warn=notes.append)
+        elif self.what == "doom":
+            from planvec.benchmarks import doom  # needs ViZDoom
+
+            measured = doom.run(self.batch or None)
         else:
             measured = training.run(self.batch or None, warn=notes.append)
         table = Table("what", "batch", "rate", title=f"planvec bench {self.what}")

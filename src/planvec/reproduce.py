@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from planvec import datasets, files, paper
 from planvec.agents import AGENTS, Agent
 from planvec.checkpoints import load_json, save_json
+from planvec.demos import PairSet
 from planvec.errors import InputError
 from planvec.evaluation import evaluate, random_trial
 from planvec.loading import load
@@ -20,6 +21,7 @@ from planvec.pictures import save_figure
 from planvec.provenance import provenance
 from planvec.training import CONFIG, METRICS, Config, train
 from planvec.worlds import make
+from planvec.worlds.world import World
 
 EVALUATION_SEED = 1  # of the references and scenes, the same for all agents
 
@@ -40,12 +42,13 @@ class Entry:
         """Entries that differ in how they are measured alone share their trainings."""
         plain = Config(agent=self.config.agent, world=self.config.world)
         changed = {k: v for k, v in asdict(self.config).items() if v != getattr(plain, k) and k not in SETTINGS}
-        parts = [self.config.agent, *(f"{k}={v}" for k, v in changed.items()), self.data.removeprefix("data")]
+        variant = self.config.world.partition("-")[2]
+        parts = [self.config.agent, variant, *(f"{k}={v}" for k, v in changed.items()), self.data.removeprefix("data")]
         return "-".join(filter(None, parts))
 
     @property
     def data(self) -> str:
-        """The folder of its demonstrations."""
+        """The folder of its demonstrations; variants of a world share them."""
         skills = "" if self.skills is None else "-{}-{}".format(*self.skills)
         return "data" + skills + f"-{self.extras}" * (self.extras != "discard")
 
@@ -71,7 +74,8 @@ class Entry:
 SETTINGS = ("seed", "samples", "interval")  # the same for a whole table
 
 
-FURTHER = {  # rows beside the ten models', by world: the agent, what is different about it, and how
+MODELS = {"doom": ("naive", "tecnet", "cpv-plain", "cpv-full")}  # of a world's table, where it has not all ten
+FURTHER = {  # rows beside the models', by world: the agent, what is different about it, and how
     "crafting": (
         ("cpv-full", "reference of another task", {"control": True}),
         ("cpv-full", "extras kept", {"extras": "keep"}),
@@ -79,6 +83,11 @@ FURTHER = {  # rows beside the ten models', by world: the agent, what is differe
         ("te-full", "extras kept", {"extras": "keep"}),
     ),
     "tabletop": (("cpv-full", "reference of another task", {"control": True}),),
+    "doom": (
+        ("cpv-full", "reference of another task", {"control": True}),
+        ("cpv-full", "no flags", {"world": "doom-noflags"}),
+        ("naive", "no flags", {"world": "doom-noflags"}),
+    ),
 }
 
 
@@ -86,11 +95,12 @@ def entries(config: Config, agents: Sequence[str], seeds: int, extra_rows: bool)
     """A table of the paper: the agents asked for; and what else is reported of some of them."""
     rows = [Entry(agent, replace(config, agent=agent), seeds=seeds) for agent in agents]
     further = FURTHER[config.world] if extra_rows else ()
-    return rows + [
-        Entry(f"{agent}, {what}", replace(config, agent=agent), **{"seeds": seeds} | how)
-        for agent, what, how in further
-        if agent in agents
-    ]
+    for agent, what, how in further:
+        if agent in agents:
+            own = {name: how[name] for name in how if name in Config.__dataclass_fields__}
+            rest = {"seeds": seeds} | {name: how[name] for name in how if name not in own}
+            rows.append(Entry(f"{agent}, {what}", replace(config, agent=agent, **own), **rest))
+    return rows
 
 
 def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
@@ -121,7 +131,8 @@ def reproduce(
 ) -> dict[str, Any]:
     """Train and measure what is not there yet. Everything done is kept: stop it at any time and start it again.
 
-    The entries are of one world; `pairs` is how many demonstrations of it to train on, if not as many as usual.
+    The entries are of one world, or of variants of the first one's that store the same demonstrations; `pairs` is how
+    many of them to train on, if not as many as usual.
     """
     rows = list(rows)
     world = make(rows[0].config.world)
@@ -135,6 +146,7 @@ def reproduce(
     for entry, wanted in missing.items():
         agents = _trained(entry, missing, folder, pairs, results, say, lambda step, entry=entry: watch(entry, step))
         save_json(path, results)
+        world = make(entry.config.world)
         for condition in wanted:
             trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
             scores = evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
@@ -183,7 +195,7 @@ def _trained(
         recipe = datasets.Recipe(entry.config.world, pairs, skills, 0.1, entry.extras, 0)
         say(f"{pairs} pairs of {skills[0]}-{skills[1]} skills, extras: {entry.extras}")
         datasets.ensure(recipe, data)
-        loaded = _load_pairs(data)
+        loaded = _load_pairs(data, make(entry.config.world))
         kinds = {one.folder: one for one in [entry, *others] if one.program == entry.program}
         kinds = {name: one for name, one in kinds.items() if not one.finished(folder)}
         say(f"training {', '.join(kinds)}: {entry.seeds} seeds together, {entry.config.updates} updates")
@@ -199,15 +211,15 @@ def _trained(
     return [load(entry.run(folder, seed)) for seed in range(entry.seeds)]
 
 
-_pairs: dict[Path, Any] = {}
+_pairs: dict[Path, PairSet] = {}
 
 
-def _load_pairs(data: Path) -> Any:
-    """The pairs of the folder last asked for, kept on the accelerator."""
+def _load_pairs(data: Path, world: World) -> PairSet:
+    """The pairs of the folder last asked for, kept on the accelerator; as they are seen in a variant of their world."""
     if data not in _pairs:
         _pairs.clear()
-        _pairs[data] = datasets.load(data)
-    return _pairs[data]
+        _pairs[data] = datasets.load(data, world)
+    return replace(_pairs[data], world=world)
 
 
 def describe(data: Path) -> dict[str, Any]:

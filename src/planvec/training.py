@@ -49,9 +49,9 @@ class Config:
     seed: int = 0
     """Initial weights and the order of samples follow from it."""
     embedding: int | None = None
-    """Numbers in a plan vector; unless given the paper's best, 512 for images and 64 for positions of objects."""
+    """Numbers in a plan vector; unless given 512 for images and 64 otherwise, as in the paper."""
     samples: float | None = None
-    """How many samples to train on, in all; unless given 60e6 for images, 40e6 for positions."""
+    """How many samples to train on, in all; unless given 60e6 in crafting, 40e6 on the tabletop, 20e6 in doom."""
     batch: int = 1024
     """Samples in an update."""
     optimizer: Literal["muon", "adam"] = "muon"

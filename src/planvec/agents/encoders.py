@@ -287,7 +287,7 @@ class VectorEncoder(Encoder):
         return x
 
 
-SEEN = 256  # numbers that are made of the images, and as many of the waypoints
+OF_IMAGES, OF_WAYPOINTS = 256, 256  # numbers that are made of each
 
 
 class ViewEncoder(Encoder):
@@ -299,9 +299,11 @@ class ViewEncoder(Encoder):
 
     def __init__(self, image: tuple[int, int, int], waypoints: int, observations: int, features: int, *, key: Array):
         image_key, waypoints_key, linear_key = jax.random.split(key, 3)
-        self.images = ImageEncoder(image, observations, SEEN, VIEW_CONVOLUTIONS, grey=255, key=image_key)
-        self.waypoints = VectorEncoder((3 * waypoints * observations, SEEN, SEEN), unit=1.0, key=waypoints_key)
-        self.linear = Linear(2 * SEEN, features, key=linear_key)
+        self.images = ImageEncoder(image, observations, OF_IMAGES, VIEW_CONVOLUTIONS, grey=255, key=image_key)
+        self.waypoints = VectorEncoder(
+            (3 * waypoints * observations, OF_WAYPOINTS, OF_WAYPOINTS), unit=1.0, key=waypoints_key
+        )
+        self.linear = Linear(OF_IMAGES + OF_WAYPOINTS, features, key=linear_key)
 
     def __call__(self, observations: tuple[dict[str, Array], ...]) -> Array:
         """{"image": (N, height, width, channels), "waypoints": (N, waypoints, 3)} → features (N, features)."""

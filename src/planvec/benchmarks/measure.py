@@ -25,3 +25,8 @@ def rate(program: Callable[..., Any], *arguments: Any, count: int, repeats: int 
         jax.block_until_ready(program(*arguments))
         best = min(best, time.perf_counter() - began)
     return count / best
+
+
+def numbers_of_workers(most: int) -> list[int]:
+    """1, 2, 4 and so on up to the most."""
+    return sorted({1, 2, most} | {2**power for power in range(most.bit_length())})

@@ -6,7 +6,7 @@ from itertools import count
 
 import numpy as np
 
-from planvec.benchmarks.measure import Row, rate
+from planvec.benchmarks.measure import Row, numbers_of_workers, rate
 from planvec.errors import InputError
 from planvec.worlds.tabletop.attempts import attempt
 from planvec.worlds.tabletop.pool import Pool
@@ -31,17 +31,12 @@ def run(
     world = Tabletop()
     try:
         for batch in batches or (256,):
-            yield from _pick_and_places(world, batch, workers or _numbers_of_workers(world.pool.workers))
+            yield from _pick_and_places(world, batch, workers or numbers_of_workers(world.pool.workers))
         yield _demonstrations(world, demonstrations)
         yield from _pictures(world, warn)
     finally:
         world.pool.close()
         world.simulator.close()
-
-
-def _numbers_of_workers(cores: int) -> list[int]:
-    """1, 2, 4 and so on up to all cores."""
-    return sorted({1, 2, cores} | {2**power for power in range(cores.bit_length())})
 
 
 def _pick_and_places(world: Tabletop, batch: int, workers: Sequence[int]) -> Iterator[Row]:
