@@ -31,7 +31,7 @@ format: $(VENV)/.dev  ## fix what ruff can fix, and format
 	@$(BIN)/ruff format .
 
 docs: $(VENV)/.docs  ## build the documentation as a site, into site/; a broken link fails
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "the site is in site/: open site/index.html"
 
 clean:  ## remove .venv, caches and build outputs; runs and data stay
