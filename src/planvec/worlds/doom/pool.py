@@ -27,6 +27,7 @@ IMAGE, PICTURE = (60, 80, 3), (240, 320, 3)  # what agents see, and what people 
 PIECES = 4  # of work for each worker, so that none waits long for the others
 LARGEST = 64  # states in a piece
 ATTEMPTS = 3  # how often a piece is begun before the pool gives up
+PIPE = 2**20  # bytes that a worker may be ahead: a whole piece
 PATIENCE = 10.0  # seconds for a worker to end by itself
 
 _WORKER = (sys.executable, "-P", str(Path(__file__).with_name("worker.py")))
@@ -65,7 +66,7 @@ class Pool:
 
         def draw_part(part: slice) -> None:
             nonlocal drawn
-            pictures[part] = self._draw(states.take(part))
+            self._draw(states.take(part), pictures[part])
             with lock:
                 drawn += part.stop - part.start
                 progress(drawn)
@@ -89,13 +90,13 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _draw(self, states: State) -> np.ndarray:
+    def _draw(self, states: State, pictures: np.ndarray) -> None:
         """Have a few drawn by whoever is free; if they die over it, by another one."""
         worker = self._idle.get()
         try:
             for _ in range(ATTEMPTS):
                 try:
-                    return worker.draw(states)
+                    return worker.draw(states, pictures)
                 except (EOFError, OSError, pickle.UnpicklingError):
                     worker.end()
                     worker.start()
@@ -114,16 +115,18 @@ class _Worker:
     def start(self) -> None:
         command = (*_WORKER, str(os.getpid()), *self._options)
         # In a session of its own, as Ctrl-C is for the parent.
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "pipesize": PIPE}
+        self.process = subprocess.Popen(command, **pipes, start_new_session=True)
 
-    def draw(self, states: State) -> np.ndarray:
+    def draw(self, states: State, pictures: np.ndarray) -> None:
         """If the process has died, raises one of the pipes' errors."""
         pickle.dump(tuple(states), self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
         self.process.stdin.flush()
-        answer = pickle.load(self.process.stdout)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        error = pickle.load(self.process.stdout)
+        if error:
+            raise error
+        if self.process.stdout.readinto(pictures) < pictures.nbytes:
+            raise EOFError
 
     def end(self) -> None:
         """It ends when its input does; killed while its engine starts, it would leave shared memory behind."""

@@ -1,4 +1,5 @@
-"""One of a pool's worker processes: reads states from its standard input, and answers with pictures on its output.
+"""One of a pool's worker processes: reads states from its standard input, and answers on its output: with an error or
+None, and after None with the pictures' bytes.
 
     python worker.py PARENT LEVEL LARGE
 
@@ -54,12 +55,13 @@ def _serve(engine: "Engine", requests: BinaryIO, answers: BinaryIO) -> None:  # 
         except (EOFError, pickle.UnpicklingError):  # the second: in the middle of a request
             return
         try:
-            answer = engine.draw(State(*request))
+            pictures, failure = engine.draw(State(*request)).tobytes(), None
         except ENGINE_ERRORS:  # the engine died: so does this process, and the pool starts another one
             return
         except Exception as error:  # for the parent to raise
-            answer = error
-        pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
+            pictures, failure = b"", error
+        pickle.dump(failure, answers)
+        answers.write(pictures)
         answers.flush()
 
 
