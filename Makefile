@@ -9,7 +9,7 @@ ARGS    ?=
 PYTHON  ?= python3.12 python3.11 python3 python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs clean
+.PHONY: help demo test browser lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -17,9 +17,12 @@ help:  ## show this list
 demo: $(VENV)/.core  ## install planvec into .venv and run its demo
 	@$(BIN)/planvec demo $(ARGS)
 
-test: lint  ## lint, then run all tests in parallel
+test: lint browser  ## lint, then run all tests in parallel
 	@echo "==> pytest, $(WORKERS) workers"
 	@$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(ARGS)
+
+browser: $(VENV)/.dev  ## find Chromium for the playground's tests, or install it
+	@$(BIN)/python tests/playground/browser.py
 
 lint: $(VENV)/.dev  ## check style and formatting
 	@echo "==> ruff check, ruff format --check"

@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import resources
 
@@ -110,7 +110,7 @@ def make_app(studios: Mapping[str, Studio], port: int, world: str) -> Starlette:
         for studio in studios.values():
             studio.close()
 
-    pages = [Route(path, _page(text, kind)) for path, (text, kind) in read_pages(world).items()]
+    pages = [Route(path, _page(text, kind)) for path, (text, kind) in read_pages(world, studios).items()]
     app = Starlette(
         routes=[*pages, WebSocketRoute("/socket", visit)], middleware=[Middleware(Guard, port=port)], lifespan=lifespan
     )
@@ -118,14 +118,14 @@ def make_app(studios: Mapping[str, Studio], port: int, world: str) -> Starlette:
     return app
 
 
-def read_pages(world: str) -> dict[str, tuple[str, str]]:
+def read_pages(world: str, worlds: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Everything that is served, by its path: the text and its type. No file is ever looked up for a request."""
     pages = {}
     for file in resources.files("planvec.playground").joinpath("page").iterdir():
         kind = TYPES.get(file.name[file.name.rfind(".") :])
         if kind:
-            text = file.read_text(encoding="utf-8")
-            pages["/" if file.name == "index.html" else f"/{file.name}"] = text.replace("{{world}}", world), kind
+            text = file.read_text(encoding="utf-8").replace("{{world}}", world).replace("{{worlds}}", " ".join(worlds))
+            pages["/" if file.name == "index.html" else f"/{file.name}"] = text, kind
     return pages
 
 
@@ -200,6 +200,7 @@ def listen(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        listener.listen()
     except (OSError, OverflowError) as error:
         listener.close()
         raise InputError(f"port {port} cannot be used ({error}); choose another, or any free one: --port 0") from None
@@ -214,9 +215,7 @@ def serve(
     say: Callable[[str], None] = print,
 ) -> None:
     """Serve the playground until it is interrupted. `runs`: further agents; `browse`: open it in the browser."""
-    studios = open_studios(runs)
-    if world not in studios:
-        raise InputError(f"no world is called '{world}'; there is {', '.join(studios)}")
+    studios = open_studios(world, runs)
     with listen(port) as listener:
         port = listener.getsockname()[1]
         address = f"http://{HOST}:{port}/"

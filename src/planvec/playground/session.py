@@ -113,7 +113,7 @@ class Session:
         self.studio, self.shelf, self.recorder = None, {}, None
         await self.studios[name].open()
         self.studio = self.studios[name]
-        return {"is": "world", **self.studio.describe(), "worlds": list(self.studios)}
+        return {"is": "world", **self.studio.describe()}
 
     async def _demonstrate(self, message: Message) -> Message:
         """A demonstration by the expert."""

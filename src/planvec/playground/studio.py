@@ -16,8 +16,8 @@ from planvec.plans import Plan
 from planvec.playground import frames
 from planvec.playground.actors import LANES, Actor, Episode, Step, make_actor
 from planvec.tasks import Task
-from planvec.training import CONFIG, WEIGHTS
-from planvec.worlds import WORLDS, make
+from planvec.training import CONFIG, WEIGHTS, Config
+from planvec.worlds import VARIANTS, WORLDS, make
 from planvec.worlds.world import World, is_hosted
 
 Result = TypeVar("Result")
@@ -70,6 +70,7 @@ class Studio:
         self.world = await self.do(make, self.name)
         if not is_hosted(self.world):  # a simulator wants to be used from one thread only
             self._steps = ThreadPoolExecutor(1, f"{self.name}-steps")
+        self._canvas = await self.do(frames.canvas, self.world)
         for name in self.cast:
             agent = await self.do(load, name)
             self.actors[name] = make_actor(agent, self.world)
@@ -91,9 +92,7 @@ class Studio:
     @property
     def examples(self) -> tuple[Task, ...]:
         """Tasks to begin with, which can be done together."""
-        if self.name in EXAMPLES:
-            return EXAMPLES[self.name]
-        return tuple(tasks[0] for tasks in self.world.sample_parts((0,), 1, (1, 1)))
+        return EXAMPLES[self.name.partition("-")[0]]
 
     def describe(self) -> dict[str, Any]:
         """For the page."""
@@ -101,7 +100,7 @@ class Studio:
             "name": self.name,
             "skills": self.world.skills,
             "fps": 12,
-            "canvas": frames.canvas(self.world),
+            "canvas": self._canvas,
             "examples": self.examples,
             "agents": [
                 {"name": name, "model": model, "reads": self.actors[name].agent.probe is not None}
@@ -173,8 +172,12 @@ def agents_of(world: str, runs: Sequence[str] = ()) -> dict[str, str]:
     """Which model each agent of a world is: the shipped ones by name, and runs by their folders."""
     shipped = sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{WEIGHTS}"))
     names = sorted(shipped, key=lambda name: (name != world, name)) + list(runs)
-    configs = {name: load_json(find(name) / CONFIG)["config"] for name in names}
-    return {name: config["agent"] for name, config in configs.items() if config["world"] == world}
+    configs = {name: _config(name) for name in names}
+    return {name: config.agent for name, config in configs.items() if config.world == world}
+
+
+def _config(name: str) -> Config:
+    return Config(**load_json(find(name) / CONFIG)["config"])
 
 
 def draw_map(actor: Actor) -> Map:
@@ -201,6 +204,10 @@ def plane(actor: Actor, vectors: np.ndarray) -> np.ndarray:
     return np.asarray(probe.weights) @ np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def open_studios(runs: Sequence[str] = ()) -> dict[str, Studio]:
-    """A studio for each world; nothing is loaded yet."""
-    return {name: Studio(name, runs) for name in WORLDS}
+def open_studios(world: str = "crafting", runs: Sequence[str] = ()) -> dict[str, Studio]:
+    """A studio for each world, and for the variants that are asked for or that runs live in. Nothing is loaded yet."""
+    names = dict.fromkeys([*WORLDS, world, *(_config(run).world for run in runs)])
+    unknown = [name for name in names if name not in WORLDS | VARIANTS]
+    if unknown:
+        raise InputError(f"no world is called '{unknown[0]}'; there is {', '.join(WORLDS | VARIANTS)}")
+    return {name: Studio(name, runs) for name in names}

@@ -73,7 +73,7 @@ async function fetchMap(mine = opening) {
 }
 
 function offerAgents(agents) {
-  const option = ({ name, model }) => make("option", { value: name }, name.includes("/") ? `${model} (${name})` : model);
+  const option = ({ name, model }) => make("option", { value: name }, name.includes("/") ? `${model}, ${name.split("/").filter(Boolean).at(-1)}` : model);
   $("agent").replaceChildren(...agents.map(option));
   const second = agents.length > 1 ? "nobody" : "no second agent yet";
   $("other").replaceChildren(make("option", { value: "" }, second), ...agents.map(option));
@@ -97,7 +97,7 @@ $("other").onchange = () => {
 };
 
 function showWorlds() {
-  const names = ["crafting", "tabletop", "doom"];
+  const names = document.documentElement.dataset.worlds.split(" ");
   const choice = (name) => make("label", {}, make("input", { type: "radio", name: "world", value: name,
     onchange: () => choose(name) }), make("span", {}, name));
   if (!$("worlds").querySelector("input")) $("worlds").append(...names.map(choice));

@@ -1,0 +1,207 @@
+"""The playground in a real browser."""
+
+import re
+
+import pytest
+from playground.visitor import eventually, way_to
+from playwright.sync_api import expect
+
+import planvec as pv
+from planvec.errors import InputError
+from planvec.playground import studio
+from planvec.playground.recorder import Recorder
+
+START = "#world=crafting&A=ChopTree~0&B=MakeBread%2CEatBread~1&plan=A+%2B+B&scene=0&agent=crafting"
+
+
+def finish(page):
+    """Run, as fast as the page can, to the verdict."""
+    page.locator("#speed").select_option("4")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#verdict span").first).to_be_visible()
+
+
+def ticks(page, skill):
+    return page.locator(".stage").first.get_by_role("row", name=re.compile(skill)).locator(".check")
+
+
+def write(page, plan):
+    page.get_by_label("Add, subtract and multiply").fill(plan)
+
+
+def test_add_two_demonstrations_and_watch(open_page):
+    """What a first visitor does: nothing but press Run."""
+    page = open_page()
+    expect(page.locator(".letter").first).to_be_visible()
+    expect(page.locator("#plan-words")).to_have_text("In words: chop tree, make bread and eat bread")
+    finish(page)
+    for skill in ("chop tree", "make bread", "eat bread"):
+        expect(ticks(page, skill)).to_have_text("☑")
+    expect(ticks(page, "break rock")).to_have_text("–")
+    expect(page.locator("#verdict")).to_contain_text("Done in")
+    write(page, "A + B − A")
+    expect(page.locator("#plan-words")).to_have_text("In words: make bread and eat bread")
+    finish(page)
+    expect(ticks(page, "make bread")).to_have_text("☑")
+    expect(ticks(page, "chop tree")).not_to_have_text("☑")
+
+
+def test_the_sum_is_drawn_in_bars_and_on_the_map(open_page):
+    page = open_page(START)
+    rows = page.locator("table.sum tbody tr")
+    expect(rows).to_have_count(5)
+    expect(page.locator("table.sum thead th")).to_have_text(["A", "+ B", "= plan"])
+    figures = [
+        [float(text.replace("−", "-")) for text in row.locator(".figure").all_inner_texts()] for row in rows.all()
+    ]
+    for a, b, plan in figures:
+        assert plan == pytest.approx(a + b, abs=0.16)
+    expect(page.locator("#map .arrow")).to_have_count(3)
+    assert page.locator("#map .dots > g").count() > 100
+    write(page, "2*A - B")
+    expect(page.locator("table.sum thead th")).to_have_text(["2 × A", "− B", "= plan"])
+    expect(page.locator("table.sum .bar.below")).not_to_have_count(0)
+
+
+def test_bad_expressions_are_told_and_cannot_be_run(open_page):
+    page = open_page(START)
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    write(page, "A + + B")
+    expect(page.get_by_role("alert")).to_contain_text("expected a name")
+    expect(page.locator(".caret mark")).to_have_text("+")
+    expect(page.get_by_role("button", name="Run")).to_be_disabled()
+    write(page, "<img src=x onerror=alert(1)>")
+    expect(page.get_by_role("alert")).to_contain_text("'<' has no place in a plan")
+    write(page, "A * B")
+    expect(page.get_by_role("alert")).to_contain_text("a plan times a plan")
+    write(page, "A")
+    expect(page.get_by_role("alert")).to_be_hidden()
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+
+
+def test_a_reload_and_a_link_bring_everything_back(open_page):
+    page = open_page(START)
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    page.get_by_role("button", name="New demonstration").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="break rock").click()
+    dialog.get_by_role("button", name="Demonstrate").click()
+    expect(page.locator("#card-C .card-task")).to_have_text("break rock")
+    write(page, "A + C")
+    expect(page.locator("#plan-words")).to_have_text("In words: chop tree and break rock")
+    finish(page)
+    verdict = page.locator("#verdict").inner_text()
+    link = page.url
+    page.reload()
+    for again in (page, open_page(link[link.index("#") :])):
+        expect(again.locator("#card-C .card-task")).to_have_text("break rock")
+        expect(again.locator("#plan-words")).to_have_text("In words: chop tree and break rock")
+        finish(again)
+        assert again.locator("#verdict").inner_text() == verdict
+
+
+def test_two_browsers_at_once(open_page):
+    one, two = open_page(START), open_page(START.replace("plan=A+%2B+B", "plan=B").replace("scene=0", "scene=1"))
+    for page in (one, two):
+        expect(page.get_by_role("button", name="Run")).to_be_enabled()
+        page.get_by_role("button", name="Run").click()
+    for page in (one, two):
+        expect(page.locator("#verdict")).to_contain_text("Done in")
+    expect(ticks(one, "chop tree")).to_have_text("☑")
+    expect(ticks(two, "chop tree")).to_have_text("–")
+
+
+def test_pause_step_and_new_scene(open_page):
+    page = open_page(START)
+    page.get_by_role("button", name="Run").click()
+    steps = page.locator(".steps")
+    expect(steps).to_have_text(re.compile("step [1-9]"))
+    page.get_by_role("button", name="Pause").click()
+    at = int(steps.inner_text().split()[1])
+    page.get_by_role("button", name="Step").click()
+    expect(steps).to_have_text(re.compile(f"step {at + 1} of"))
+    page.wait_for_timeout(250)
+    expect(steps).to_have_text(re.compile(f"step {at + 1} of"))
+    before = page.locator("canvas.board").first.screenshot()
+    page.get_by_role("button", name="New scene").click()
+    expect(page.locator("#verdict")).to_contain_text("steps")
+    assert "scene=0" not in page.url
+    assert page.locator("canvas.board").first.screenshot() != before
+
+
+def test_record_ones_own_with_the_keyboard(open_page):
+    page = open_page(START, script="Math.random = () => 4e-6")  # scene 4
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    page.get_by_role("button", name="Record your own").click()
+    expect(page.locator("#record-held")).to_have_text("in hand: nothing")
+    expect(page.get_by_role("button", name="Keep it")).to_be_disabled()
+    scene = Recorder(pv.make("crafting"), 4).states[0]
+    for move in way_to("bread", [*scene.cells[0], scene.agent[0], 0]):
+        page.keyboard.press(["ArrowUp", "s", "ArrowLeft", "d"][move], delay=50)
+    expect(page.locator("#record-done")).to_have_text("eat bread")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("#card-C")).to_contain_text("by you")
+    write(page, "C")
+    expect(page.locator("#plan-words")).to_have_text("In words: eat bread")
+    page.reload()
+    expect(page.locator("#card-C")).to_contain_text("by you")
+
+
+def test_two_agents_side_by_side(open_page, playground):
+    page = open_page(START)
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    page.get_by_label("beside").select_option(playground.untrained)
+    finish(page)
+    expect(page.locator(".stage")).to_have_count(2)
+    expect(page.locator("#verdict")).to_contain_text("cpv-full: Done in")
+    expect(page.locator("#verdict")).to_contain_text("te-full: ")
+
+
+def test_a_page_that_is_closed_leaves_nothing_running(open_page, playground):
+    page = open_page(START.replace("plan=A+%2B+B", "plan=9*A"))
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".steps")).to_have_text(re.compile("step [1-9]"))
+    page.close()
+    assert eventually(lambda: not any(playground.studio.audiences.values()) and not playground.state.visitors)
+
+
+def test_a_foreign_page_gets_no_socket(browser, playground):
+    page = browser.new_page()
+    page.goto("about:blank")
+    outcome = page.evaluate(
+        """address => new Promise(resolve => {
+            const socket = new WebSocket(address);
+            socket.onopen = () => resolve("open");
+            socket.onerror = () => resolve("refused");
+        })""",
+        f"ws://127.0.0.1:{playground.port}/socket",
+    )
+    page.close()
+    assert outcome == "refused"
+
+
+def test_a_phone(open_page):
+    """Nothing is wider than the screen, and everything can be reached with the keyboard."""
+    page = open_page(START, viewport={"width": 360, "height": 740}, color_scheme="dark")
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.get_by_label("Add, subtract and multiply").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#verdict")).to_contain_text("Done in")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(25, 29, 27)"
+    page.get_by_role("button", name=re.compile("Colours")).click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 250, 246)"
+
+
+def test_a_world_that_cannot_be_opened(open_page, playground, monkeypatch):
+    def missing(name):
+        raise InputError("the world doom needs vizdoom: pip install 'planvec[doom]'")
+
+    monkeypatch.setattr(studio, "make", missing)
+    page = open_page("#world=doom")
+    expect(page.locator("#notice")).to_have_text("the world doom needs vizdoom: pip install 'planvec[doom]'")
+    expect(page.locator("#shelf")).to_be_hidden()
+    monkeypatch.undo()
+    page.get_by_role("radio", name="crafting").check(force=True)
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
