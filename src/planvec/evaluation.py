@@ -143,7 +143,7 @@ def _judge_hosted(agents: Agent, world: HostedWorld, plans: Any, trial: Trial, k
     wanted = np.concatenate([trial.wanted] * count)
     success, exact, sane = np.zeros(len(wanted), bool), np.zeros(len(wanted), bool), np.ones(len(wanted), bool)
     with world.start(jax.tree.map(lambda leaf: np.concatenate([leaf] * count), trial.scenes)) as session:
-        beginning = _divide(session.observe(), shape)
+        beginning = jax.device_put(_divide(session.observe(), shape))
         for time in range(trial.horizon):
             now = _divide(session.observe(), shape)
             actions = _choose_all(agents, beginning, now, plans, jax.random.fold_in(key, time), greedy)

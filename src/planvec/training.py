@@ -51,7 +51,7 @@ class Config:
     embedding: int | None = None
     """Numbers in a plan vector; unless given 512 for images and 64 otherwise, as in the paper."""
     samples: float | None = None
-    """How many samples to train on, in all; unless given 60e6 in crafting, 40e6 on the tabletop, 20e6 in doom."""
+    """How many samples to train on, in all; unless given 60e6 in crafting, 40e6 on the tabletop, 10e6 in doom."""
     batch: int = 1024
     """Samples in an update."""
     optimizer: Literal["muon", "adam"] = "muon"

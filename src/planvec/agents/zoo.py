@@ -127,7 +127,7 @@ class Family(NamedTuple):
 FAMILIES = {
     Images: Family(ImageNetworks, embedding=512, samples=60e6, precision=jnp.bfloat16),
     Objects: Family(ObjectNetworks, embedding=64, samples=40e6, precision=jnp.float32),  # millimetres matter
-    View: Family(ViewNetworks, embedding=64, samples=20e6, precision=jnp.bfloat16),
+    View: Family(ViewNetworks, embedding=64, samples=10e6, precision=jnp.bfloat16),
 }
 
 
