@@ -288,6 +288,7 @@ class VectorEncoder(Encoder):
 
 
 OF_IMAGES, OF_WAYPOINTS = 256, 256  # numbers that are made of each
+UNITS = np.array([4, 4, 1], np.float32)  # waypoints are divided by this: metres, so that flags count as much as places
 
 
 class ViewEncoder(Encoder):
@@ -307,6 +308,6 @@ class ViewEncoder(Encoder):
 
     def __call__(self, observations: tuple[dict[str, Array], ...]) -> Array:
         """{"image": (N, height, width, channels), "waypoints": (N, waypoints, 3)} → features (N, features)."""
-        places = tuple(seen["waypoints"].reshape(len(seen["waypoints"]), -1) for seen in observations)
+        places = tuple((seen["waypoints"] / UNITS).reshape(len(seen["waypoints"]), -1) for seen in observations)
         both = (self.images(tuple(seen["image"] for seen in observations)), self.waypoints(places))
         return self.linear(jax.nn.relu(jnp.concatenate(both, axis=-1)), out=jnp.float32)
