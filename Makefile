@@ -1,6 +1,6 @@
-# make demo and make test do all their own set-up; they need Python 3.11 or newer and nothing else.
+# make demo, make play and make test do all their own set-up; they need Python 3.11 or newer and nothing else.
 #   make PYTHON=/path/to/python test     uses that Python for a new .venv (make clean first to change it)
-#   make test ARGS="-k rules"            passes arguments on to pytest, or to planvec with demo
+#   make test ARGS="-k rules"            passes arguments on to pytest, or to planvec with demo and play
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -9,13 +9,16 @@ ARGS    ?=
 PYTHON  ?= python3.12 python3.11 python3 python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser lint format docs clean
+.PHONY: help demo play test browser lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.core  ## install planvec into .venv and run its demo
 	@$(BIN)/planvec demo $(ARGS)
+
+play: $(VENV)/.play  ## install planvec into .venv and open its playground in the browser
+	@$(BIN)/planvec play $(ARGS)
 
 test: lint browser  ## lint, then run all tests in parallel
 	@echo "==> pytest, $(WORKERS) workers"
@@ -46,9 +49,13 @@ $(VENV)/.core: pyproject.toml constraints.txt $(BIN)/python
 	$(call install,.)
 	@touch $@
 
+$(VENV)/.play: pyproject.toml constraints.txt $(BIN)/python
+	$(call install,.[play])
+	@touch $(VENV)/.core $@
+
 $(VENV)/.dev: pyproject.toml constraints.txt $(BIN)/python
 	$(call install,.[dev])
-	@touch $(VENV)/.core $@
+	@touch $(VENV)/.core $(VENV)/.play $@
 
 $(VENV)/.docs: pyproject.toml constraints.txt $(BIN)/python
 	$(call install,.[docs])

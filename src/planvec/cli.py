@@ -481,10 +481,11 @@ class Agents:
 class Bench:
     """Measure speeds on this machine, beside whatever comparable is installed."""
 
-    what: Positional[Literal["crafting", "tabletop", "doom", "training"]] = "crafting"
-    """What to measure: the crafting world; the tabletop; doom; or training and evaluation of cpv-full."""
+    what: Positional[Literal["crafting", "tabletop", "doom", "training", "play"]] = "crafting"
+    """What to measure: the crafting world; the tabletop; doom; training and evaluation of cpv-full; the playground."""
     batch: tuple[int, ...] = ()
-    """Batch sizes to try instead of the usual ones; on the tabletop of each core, in doom of each engine."""
+    """Batch sizes to try instead of the usual ones; on the tabletop of each core, in doom of each engine; of the
+    playground, how many watch at once."""
     json: Annotated[Path | None, arg(name="json")] = None
     """Also write the table to this file."""
 
@@ -504,6 +505,10 @@ class Bench:
             from planvec.benchmarks import doom  # needs ViZDoom
 
             measured = doom.run(self.batch or None)
+        elif self.what == "play":
+            from planvec.benchmarks import play  # needs websockets
+
+            measured = play.run(self.batch or None)
         else:
             measured = training.run(self.batch or None, warn=notes.append)
         table = Table("what", "batch", "rate", title=f"planvec bench {self.what}")

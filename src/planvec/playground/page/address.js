@@ -19,7 +19,7 @@ export function read() {
   return {
     world: fields.get("world"),
     demos: demos.slice(0, 12),
-    plan: fields.get("plan")?.slice(0, 500),
+    plan: fields.get("plan")?.slice(0, 500) ?? null,
     scene: Number.isSafeInteger(scene) && scene >= 0 && scene < 2 ** 31 ? scene : 0,
     agent: fields.get("agent"),
     beside: fields.get("beside"),
@@ -31,7 +31,7 @@ export function write({ world, demos, plan, scene, agent, beside }) {
   for (const demo of demos) {
     fields.set(demo.name, `${demo.moves ? `*${demo.moves}` : demo.task.join(",")}~${demo.seed}`);
   }
-  fields.set("plan", plan);
+  if (plan !== null) fields.set("plan", plan);
   fields.set("scene", scene);
   if (agent) fields.set("agent", agent);
   if (beside) fields.set("beside", beside);

@@ -4,13 +4,13 @@ import * as address from "./address.js";
 import { Painter } from "./canvas.js";
 import { PlanMap } from "./map.js";
 import { PlanLine } from "./plan.js";
-import { Shelf } from "./shelf.js";
+import { Shelf, letters } from "./shelf.js";
 import { Socket } from "./socket.js";
 import { Stage } from "./stage.js";
 import { make } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
-const wanted = { world: document.documentElement.dataset.world, demos: [], plan: "A + B", scene: 0 };
+const wanted = { world: document.documentElement.dataset.world, demos: [], plan: null, scene: 0 };
 let opening = 0; // counts worlds entered, so that what comes too late is not shown
 
 const socket = new Socket({ opened: () => enter(), told: (message) => message.is === "step" && stage.told(message), lost });
@@ -39,15 +39,16 @@ async function enter() {
   const painter = await Painter.of(world.canvas);
   if (mine !== opening) return;
   notify("");
-  for (const part of ["shelf", "plan", "act", "atlas"]) $(part).hidden = false;
+  for (const part of ["shelf", "act"]) $(part).hidden = false;
+  for (const part of ["plan", "atlas"]) $(part).hidden = !world.agents.length;
   plan.world = world;
   shelf.open(world, painter);
   stage.open(world, painter);
   map.open(world);
   offerAgents(world.agents);
   const demos = wanted.demos.length ? wanted.demos
-    : world.examples.map((task, i) => ({ name: "AB"[i], task, seed: i }));
-  plan.text = wanted.plan ?? "A + B";
+    : world.examples.map((task, i) => ({ name: letters(world)[i], task, seed: i }));
+  plan.text = wanted.plan ?? demos.map(({ name }) => name).join(" + ");
   stage.scene = wanted.scene;
   shelf.opening = true;
   await Promise.all(demos.map((demo) => shelf.add(demo)));
@@ -105,7 +106,7 @@ function showWorlds() {
 }
 
 function choose(world) {
-  Object.assign(wanted, { world, demos: [], plan: "A + B", scene: 0, agent: null, beside: null });
+  Object.assign(wanted, { world, demos: [], plan: null, scene: 0, agent: null, beside: null });
   address.write(wanted);
   stage.clear();
   enter();
@@ -161,7 +162,7 @@ setTheme(stored in THEMES ? stored : "");
 
 function takeFromAddress() {
   const { world, ...rest } = address.read();
-  if (world) Object.assign(wanted, { world, ...rest, plan: rest.plan ?? "A + B" });
+  if (world) Object.assign(wanted, { world, ...rest });
 }
 takeFromAddress();
 window.addEventListener("hashchange", () => {

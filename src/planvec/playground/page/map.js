@@ -12,7 +12,7 @@ export class PlanMap {
 
   open(world) {
     Object.assign(this, { world, map: null, reading: null });
-    $("map").replaceChildren(make("p", { class: "empty" }, world.agents.length ? "Drawing the map …" : "No agent, no map."));
+    $("map").replaceChildren(make("p", { class: "empty" }, "Drawing the map …"));
     $("legend").replaceChildren(...(world.skills.length > 8 ? [] : world.skills.map((skill, i) =>
       make("li", {}, make("span", { class: `swatch hue-${i % 8}` }), words(skill)))));
   }

@@ -86,7 +86,7 @@ export class PlanLine {
     const rows = this.world.skills.map((skill, i) => ({ skill, i }))
       .filter(({ i }) => this.world.skills.length <= 6 || columns.some(({ counts }) => Math.abs(counts[i]) > SOME));
     return make("table", { class: "sum" },
-      make("caption", { class: "unseen" }, "How often each skill is in the demonstrations, and in the plan"),
+      make("caption", { class: "hint" }, "What is in it, read off the vectors: how often each skill"),
       make("thead", {}, make("tr", {}, make("td", {}), ...columns.map(({ title, total }) =>
         make("th", { scope: "col", class: total && "total" }, title)))),
       make("tbody", {}, ...rows.map(({ skill, i }) => make("tr", {}, make("th", { scope: "row" }, words(skill)),

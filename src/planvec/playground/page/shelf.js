@@ -25,7 +25,7 @@ export class Shelf {
   open(world, painter) {
     Object.assign(this, { world, painter, demos: new Map() });
     $("cards").replaceChildren();
-    $("record").hidden = painter.kind !== "cells";
+    $("record").hidden = $("rings").hidden = painter.kind !== "cells";
     $("new-skills").replaceChildren(...world.skills.map((skill) =>
       make("button", { type: "button", onclick: () => this.chooseSkills([...this.task, skill]) }, `+ ${words(skill)}`)));
   }
@@ -36,7 +36,7 @@ export class Shelf {
 
   /** Put a demonstration onto the shelf: {task, seed} or {moves, seed}, under its name or the next free letter. */
   async add(demo) {
-    const name = demo.name ?? [..."ABCDEFGHIJKL"].find((letter) => !this.demos.has(letter));
+    const name = demo.name ?? letters(this.world).find((letter) => !this.demos.has(letter));
     if (!name) return this.notice("The shelf is full: remove a demonstration first.");
     const card = make("li", { class: "card busy", id: `card-${name}` },
       make("div", { class: "card-head" }, make("span", { class: "letter" }, name), make("span", {}, "the expert is at work …")));
@@ -65,7 +65,7 @@ export class Shelf {
   }
 
   card({ name, task, film, moves }, { events }) {
-    const [before, after] = [make("canvas", { class: "thumb" }), make("canvas", { class: "thumb" })];
+    const [before, after] = [0, 1].map(() => make("canvas", { class: "thumb", width: 100, height: 100 }));
     const caption = make("span", { class: "when" }, "before");
     const play = make("button", { type: "button", class: "quiet", "aria-label": `Play demonstration ${name}` }, "▶ play");
     const card = make("li", { class: "card", id: `card-${name}` },
@@ -75,7 +75,7 @@ export class Shelf {
         make("figure", {}, before, caption), make("span", { class: "to", "aria-hidden": "true" }, "→"),
         make("figure", {}, after, make("span", { class: "when" }, "after"))),
       make("div", { class: "row card-foot" }, play,
-        make("span", { class: "hint" }, `${moves ? "by you, " : ""}${events.length} steps`),
+        make("span", { class: "hint" }, `${moves ? "by you, " : ""}${events.length} ${events.length === 1 ? "step" : "steps"}`),
         make("button", { type: "button", class: "quiet", "aria-label": `Remove demonstration ${name}`, onclick: () => this.remove(name) }, "✕")));
     const draw = (canvas, frame) => this.painter.draw(canvas, frame.picture);
     requestAnimationFrame(() => this.drawEnds(before, after, film));
@@ -100,9 +100,11 @@ export class Shelf {
       }, FRAME);
     };
     play.onclick = () => (timer ? stop() : start());
-    const still = matchMedia("(prefers-reduced-motion: reduce)");
-    card.querySelector(".pictures").addEventListener("pointerenter", (event) => event.pointerType === "mouse" && !still.matches && start());
-    card.querySelector(".pictures").addEventListener("pointerleave", (event) => event.pointerType === "mouse" && stop());
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const pictures = card.querySelector(".pictures");
+    pictures.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && !still && start());
+    pictures.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && stop());
+    if (!still) requestAnimationFrame(start); // once, to show what it is
     return card;
   }
 
@@ -179,6 +181,11 @@ export class Shelf {
       this.add({ kept: true, seed: recording.seed, moves: recording.moves });
     }
   }
+}
+
+/** What demonstrations are called; where skills are called A, B and so on, by letters further on. */
+export function letters(world) {
+  return world.skills.includes("A") ? [..."PQRSTUVWXYZ"] : [..."ABCDEFGHIJKL"];
 }
 
 export function seed() {

@@ -21,6 +21,7 @@ export class Stage {
     Object.assign(this, { world, painter });
     this.clear();
     const agents = world.agents.length;
+    $("controls").hidden = !agents;
     $("stages").replaceChildren(make("p", { class: "empty" }, agents
       ? "Press Run: the agent gets the plan's vector, a new scene, and nothing else."
       : `There is no trained agent for ${world.name} yet, so nobody can act here; the demonstrations can be watched. `
