@@ -5,8 +5,10 @@ import jax
 import numpy as np
 import pytest
 
+from planvec import losses
 from planvec.agents import AGENTS, Agent, build
 from planvec.agents.agent import Concatenate, Difference, Static
+from planvec.demos import Batch
 from planvec.worlds.world import Images, Objects, View
 
 SHAPE = (33, 30, 3)
@@ -116,6 +118,9 @@ def test_agents_that_see_views(name):
     seen = views(2)
     outputs = eqx.filter_eval_shape(lambda a: a.outputs(seen, seen, a.encode(seen, seen)), agent)
     assert outputs.shape == (2, 3)
+    batch = Batch(seen, seen, seen, np.zeros(2, np.uint8), seen, seen)
+    loss, metrics = eqx.filter_eval_shape(lambda a: losses.total(a, batch, AGENTS[name].weights), agent)
+    assert loss.shape == () and {"imitation", "accuracy", "loss"} <= metrics.keys()
 
 
 def test_naive_reads_the_mean_of_views():

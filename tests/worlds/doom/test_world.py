@@ -8,9 +8,10 @@ import pytest
 from PIL import Image
 
 from planvec import cli, datasets
+from planvec.agents import build
 from planvec.datasets import Recipe, collect
 from planvec.errors import InputError
-from planvec.evaluation import make_trial
+from planvec.evaluation import evaluate, make_trial
 from planvec.inspection import first_demonstrations
 from planvec.tasks import encode_tasks
 from planvec.worlds import VARIANTS, make, retrying
@@ -236,6 +237,14 @@ def test_trials():
     trial = make_trial(WORLD, [[("A", "C")] * 4, [("B", "D")] * 4], seed=0)
     assert trial.horizon == HORIZONS["open"][3] and trial.wanted.tolist() == [[1, 1, 1, 1]] * 4
     assert trial.scenes.agent.shape == (4, 3) and len(trial.shown) == 2
+
+
+def test_agents_are_scored():
+    """Two at once, on sums; naive's plans are observations of two parts."""
+    agents = [build("naive", WORLD.space, key=jax.random.key(seed)) for seed in (0, 1)]
+    trial = make_trial(WORLD, [[("A",)] * 3, [("B",)] * 3], seed=0)._replace(horizon=2)
+    scores = evaluate(agents, WORLD, trial, greedy=True)
+    assert [(score.success, score.episodes, score.horizon) for score in scores] == [(0, 3, 2)] * 2
 
 
 def test_pictures(steps):
