@@ -144,6 +144,17 @@ def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
     assert "another config" in capsys.readouterr().err
 
 
+def test_sizes_are_those_of_the_world(monkeypatch):
+    for arguments, sizes in (
+        (["tabletop"], (64, 40e6)),
+        (["crafting"], (512, 60e6)),
+        (["--embedding", "8"], (8, 60e6)),
+    ):
+        monkeypatch.setattr(sys, "argv", ["planvec", "train", *arguments])
+        config = cli._parse().config
+        assert (config.embedding, config.samples) == sizes
+
+
 def test_agents(monkeypatch, capsys):
     planvec("agents", monkeypatch=monkeypatch)
     printed = capsys.readouterr().out

@@ -36,11 +36,6 @@ def lines(folder):
     return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
 
 
-@pytest.fixture(autouse=True, scope="session")
-def small_validation():
-    training.VALIDATION = 64
-
-
 class Stop(Exception):
     pass
 

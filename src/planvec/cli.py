@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from contextlib import redirect_stderr, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -301,7 +301,7 @@ class Train:
     Example: planvec train crafting --agent cpv-full --out runs/cpv-full
     """
 
-    config: OmitArgPrefixes[TrainConfig] = field(default_factory=TrainConfig)
+    config: OmitArgPrefixes[TrainConfig]
     out: Path | None = None
     """The run's folder: config, metrics, weights."""
     data: Path | None = None

@@ -33,7 +33,7 @@ from planvec.worlds import make
 
 CONFIG, WEIGHTS, METRICS = "config.json", "weights.safetensors", "metrics.jsonl"
 STATE, PREVIOUS = "state.safetensors", "state.previous.safetensors"
-VALIDATION = 4096  # samples on which the validation figures are measured
+VALIDATION = 16  # batches on which the validation figures are measured
 NARROWEST = 8  # outputs of a layer whose weights Muon takes
 SCORED = 10  # intervals between two looks at how an agent does in its world
 
@@ -224,10 +224,15 @@ def programs(kinds: tuple[Config, ...]) -> tuple[Callable, Callable]:
 
     @jax.jit
     def validate(agents: Agent, pairs: PairSet) -> dict[str, Array]:
-        batch = pairs.sample(jax.random.key(0), VALIDATION)
         count = len(jax.tree.leaves(agents)[0])
-        look = jax.vmap(lambda agent, kind: losses.total(agent, batch, weights(kind), dtype)[1])
-        return look(agents, jnp.arange(count) % len(kinds))
+
+        def look(key: Array) -> dict[str, Array]:
+            batch = pairs.sample(key, 4 * config.batch)
+            each = jax.vmap(lambda agent, kind: losses.total(agent, batch, weights(kind), dtype)[1])
+            return each(agents, jnp.arange(count) % len(kinds))
+
+        figures = jax.lax.map(look, jax.random.split(jax.random.key(0), VALIDATION))
+        return jax.tree.map(lambda figure: figure.mean(axis=0), figures)
 
     return chunk, validate
 
