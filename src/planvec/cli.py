@@ -487,7 +487,7 @@ class Bench:
     """Batch sizes to try instead of the usual ones; on the tabletop of each core, in doom of each engine; of the
     playground, how many watch at once."""
     json: Annotated[Path | None, arg(name="json")] = None
-    """Also write the table to this file."""
+    """Also write the table to this file, row by row."""
 
     def run(self) -> None:
         from planvec.benchmarks import crafting, others, training
@@ -518,13 +518,13 @@ class Bench:
                 figure = f"{row.rate:,.0f}" if row.rate >= 100 else f"{row.rate:.3g}"
                 status.update(f"measured {row.what}: {figure} {row.unit}")
                 table.add_row(row.what, f"{row.batch:,}", f"{figure} {row.unit}")
+                if self.json:
+                    save_json(self.json, provenance() | {"rows": [row._asdict() for row in rows]})
         out.print(table)
         if self.what == "crafting":
             notes = [f"not compared with {package}: {reason}" for package, reason in others.missing().items()]
         for note in notes:
             out.print(note, highlight=False, markup=False)
-        if self.json:
-            save_json(self.json, provenance() | {"rows": [row._asdict() for row in rows]})
 
 
 @dataclass

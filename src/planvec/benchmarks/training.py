@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from planvec import training
+from planvec.agents import AGENTS
 from planvec.agents.agent import Difference
 from planvec.agents.encoders import ImageEncoder, convolved
 from planvec.benchmarks.measure import Row, rate
@@ -34,16 +35,18 @@ def run(
     """Measure everything, a row at a time. `warn` is told what could not be compared with, and why."""
     on_cpu = jax.default_backend() == "cpu"
     batches = batches or ((256,) if on_cpu else (256, 1024, 4096, 8192))
-    together = (1,) if on_cpu else (1, 3, 6)
+    together = (1,) if on_cpu else (1, 3, 12)
     world = make("crafting")
     data = _collect(world, pairs or (2_000 if on_cpu else 40_000))
     trained = []
     for batch in batches:
-        ours = [_ours(data, batch, seeds) for seeds in together if seeds == 1 or batch == 1024]
-        theirs = list(_torch(data, batch, warn))
-        yield from ours + theirs
-        yield from (Row(f"planvec / {row.what}", "×", batch, ours[0].rate / row.rate) for row in theirs)
-        trained += ours
+        for count in together if batch == 1024 else (1,):
+            trained.append(_ours(data, batch, count))
+            yield trained[-1]
+        alone = next(row for row in trained if row.batch == batch)
+        for row in _torch(data, batch, warn):
+            yield row
+            yield Row(f"planvec / {row.what}", "×", batch, alone.rate / row.rate)
     yield from _against_peak(trained)
     yield _evaluation(world, episodes)
 
@@ -61,16 +64,21 @@ def _updates(batch: int) -> int:
     return max(1, samples // batch)
 
 
-def _ours(pairs: PairSet, batch: int, seeds: int) -> Row:
-    """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, AdamW."""
-    configs = tuple(Config(agent=AGENT, batch=batch, seed=seed, optimizer="adam") for seed in range(seeds))
+def _ours(pairs: PairSet, batch: int, together: int) -> Row:
+    """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, AdamW.
+
+    Twelve together are what `planvec reproduce` runs: three seeds of all four cpv models.
+    """
+    kinds = [name for name in AGENTS if name.startswith("cpv")] if together == 12 else [AGENT]
+    trainings = [(seed, kind) for seed in range(together // len(kinds)) for kind in kinds]
+    configs = [Config(agent=kind, batch=batch, seed=seed, optimizer="adam") for seed, kind in trainings]
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(training.start, configs))
-    chunk, _ = training.programs(configs[:1])
-    updates = _updates(batch)
-    count = updates * batch * seeds
-    per_second = rate(chunk, states, pairs, jnp.arange(seeds, dtype=jnp.uint32), updates, count=count)
+    seeds, kinds = training.grid(configs)
+    chunk, _ = training.programs(kinds)
+    updates = _updates(batch * together)
+    per_second = rate(chunk, states, pairs, seeds, updates, count=updates * batch * together)
     what = f"planvec {AGENT}, {_precision()}"
-    return Row(what if seeds == 1 else f"{what}, {seeds} seeds together", "samples/s", batch, per_second)
+    return Row(what if together == 1 else f"{what}, {together} trainings together", "samples/s", batch, per_second)
 
 
 def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[Row]:
