@@ -26,11 +26,11 @@ QUIET = ("--disable-gpu", "--no-first-run", "--disable-background-networking", "
 
 @pytest.fixture(scope="session")
 def untrained(tmp_path_factory):
-    """A run's folder of an agent that has learned nothing."""
+    """A run's folder of an agent that has learned nothing; of the shipped one's shape: compiled for both at once."""
     folder = tmp_path_factory.mktemp("runs") / "untrained"
     folder.mkdir()
-    save_json(folder / CONFIG, {"config": {"agent": "te-full", "embedding": 16}})
-    save_tree(folder / WEIGHTS, build("te-full", Images((33, 30, 3), 6), 16, key=jax.random.key(7)))
+    save_json(folder / CONFIG, {"config": {"agent": "cpv-full"}})
+    save_tree(folder / WEIGHTS, build("cpv-full", Images((33, 30, 3), 6), key=jax.random.key(7)))
     return f"{folder}/"
 
 

@@ -104,6 +104,7 @@ def test_two_browsers_at_once(open_page):
     one, two = open_page(START), open_page(START.replace("plan=A+%2B+B", "plan=B").replace("scene=0", "scene=1"))
     for page in (one, two):
         expect(page.get_by_role("button", name="Run")).to_be_enabled()
+        page.locator("#speed").select_option("2")
         page.get_by_role("button", name="Run").click()
     for page in (one, two):
         expect(page.locator("#verdict")).to_contain_text("Done in")
@@ -124,7 +125,7 @@ def test_pause_step_and_new_scene(open_page):
     expect(steps).to_have_text(re.compile(f"step {at + 1} of"))
     before = page.locator("canvas.board").first.screenshot()
     page.get_by_role("button", name="New scene").click()
-    expect(page.locator("#verdict")).to_contain_text("steps")
+    expect(page.locator("#verdict span").first).to_be_visible()
     assert "scene=0" not in page.url
     assert page.locator("canvas.board").first.screenshot() != before
 
@@ -133,11 +134,13 @@ def test_record_ones_own_with_the_keyboard(open_page):
     page = open_page(START, script="Math.random = () => 4e-6")  # scene 4
     expect(page.get_by_role("button", name="Run")).to_be_enabled()
     page.get_by_role("button", name="Record your own").click()
-    expect(page.locator("#record-held")).to_have_text("in hand: nothing")
+    held = page.locator("#record-held")
+    expect(held).to_have_text("in hand: nothing · 0 steps")
     expect(page.get_by_role("button", name="Keep it")).to_be_disabled()
     scene = Recorder(pv.make("crafting"), 4).states[0]
-    for move in way_to("bread", [*scene.cells[0], scene.agent[0], 0]):
-        page.keyboard.press(["ArrowUp", "s", "ArrowLeft", "d"][move], delay=50)
+    for number, move in enumerate(way_to("bread", [*scene.cells[0], scene.agent[0], 0]), start=1):
+        page.keyboard.press(["ArrowUp", "s", "ArrowLeft", "d"][move])
+        expect(held).to_contain_text(f" {number} step")
     expect(page.locator("#record-done")).to_have_text("eat bread")
     page.get_by_role("button", name="Keep it").click()
     expect(page.locator("#card-C")).to_contain_text("by you")
@@ -150,11 +153,14 @@ def test_record_ones_own_with_the_keyboard(open_page):
 def test_two_agents_side_by_side(open_page, playground):
     page = open_page(START)
     expect(page.get_by_role("button", name="Run")).to_be_enabled()
-    page.get_by_label("beside").select_option(playground.untrained)
+    page.get_by_label("compared with").select_option("crafting-te-full")
+    finish(page)
+    expect(page.locator("#verdict")).to_contain_text("te-full: ")
+    page.get_by_label("compared with").select_option(playground.untrained)
     finish(page)
     expect(page.locator(".stage")).to_have_count(2)
     expect(page.locator("#verdict")).to_contain_text("cpv-full: Done in")
-    expect(page.locator("#verdict")).to_contain_text("te-full: ")
+    expect(page.locator("#verdict")).to_contain_text("cpv-full, untrained: ")
 
 
 def test_a_page_that_is_closed_leaves_nothing_running(open_page, playground):

@@ -23,8 +23,8 @@ AGENT = "crafting"
 def test_a_world(crafter, playground):
     world = crafter.world
     assert world["is"] == "world" and world["skills"] == list(RULES.skills)
-    assert {"name": AGENT, "model": "cpv-full", "reads": True} in world["agents"]
-    assert {"name": playground.untrained, "model": "te-full", "reads": False} in world["agents"]
+    assert world["agents"][0] == {"name": AGENT, "model": "cpv-full"}
+    assert world["agents"][-1] == {"name": playground.untrained, "model": "cpv-full"}
 
 
 def test_a_demonstration_is_the_experts(crafter):
@@ -197,7 +197,7 @@ ORDERS = ("demonstrate", "replay", "forget", "play", "move", "keep", "read", "ru
 @given(
     message=st.dictionaries(st.sampled_from(FIELDS), values, max_size=6) | values, what=st.sampled_from(ORDERS) | values
 )
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_message_breaks_a_session(crafter, monkeypatch, message, what):
     monkeypatch.setattr(session, "BURST", 10**6)
     monkeypatch.setattr(session, "PER_SECOND", 10**6)

@@ -1,8 +1,9 @@
 """Agents that act for many people at once: a step of all the episodes that somebody is watching is one program."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,7 +17,7 @@ from planvec.agents.agent import EmbeddingAgent
 from planvec.demos import Demonstration
 from planvec.errors import InputError
 from planvec.expressions import Expression
-from planvec.plans import AnyPlan, Plan
+from planvec.plans import AnyPlan
 from planvec.playground import frames
 from planvec.tasks import Task
 from planvec.worlds.world import PureWorld, World, is_hosted
@@ -79,25 +80,25 @@ class Episode:
         self.over = bool(self.task and done) or broken or self.time >= self.horizon
 
 
-class Actor:
+class Actor(ABC):
     """An agent in its world."""
 
     def __init__(self, agent: Agent, world: World) -> None:
-        self.agent, self.world = jax.tree.map(jnp.asarray, agent), world
-        self.fingerprint = agent.fingerprint
+        self.agent, self.world = jax.tree.map(jnp.asarray, replace(agent, probe=None)), world
+        self.probe = agent.probe if isinstance(agent, EmbeddingAgent) else None  # None: it cannot read plans
 
-    def plans(self, firsts: Any, lasts: Any) -> AnyPlan:
-        """The plans of demonstrations, from their first and last observations. [demonstration, …]"""
-        count = len(jax.tree.leaves(firsts)[0])
+    def encode(self, firsts: Any, lasts: Any) -> Any:
+        """The plans of demonstrations, as values, from their first and last observations. NumPy, [demonstration, …]"""
         pieces = []
-        for start in range(0, count, LANES):
+        for start in range(0, len(jax.tree.leaves(firsts)[0]), LANES):
             piece = jax.tree.map(lambda leaf, start=start: leaf[start : start + LANES], (firsts, lasts))
-            pieces.append(_cut(_encode(self.agent, *_fill(piece)), min(LANES, count - start)))
-        return self.agent.wrap(jax.tree.map(lambda *leaves: np.concatenate(leaves), *pieces))
+            values, count = _encode(self.agent, *_fill(piece)), len(jax.tree.leaves(piece)[0])
+            pieces.append(jax.tree.map(lambda leaf, count=count: np.asarray(leaf)[:count], values))
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *pieces)
 
     def plan(self, demo: Demonstration) -> AnyPlan:
         """The plan of one demonstration."""
-        return self._plan_of(demo.first, demo.last)
+        return self.agent.wrap(self._encode_one(demo.first, demo.last))
 
     def combine(self, expression: Expression, plans: dict[str, AnyPlan]) -> AnyPlan:
         """The plan that an expression stands for."""
@@ -109,9 +110,7 @@ class Actor:
 
     def read(self, plan: AnyPlan) -> list[float] | None:
         """How often each skill is in a plan; None where the agent cannot tell."""
-        if self.agent.probe is None or not isinstance(plan, Plan):
-            return None
-        return self._counts(np.asarray(plan.vector))
+        return self._counts(self.agent.unwrap(plan)) if self.probe else None
 
     def begin(self, plan: AnyPlan, task: Task, offered: Task, seed: int) -> Episode:
         """Set a scene that offers something, to act in."""
@@ -121,37 +120,38 @@ class Actor:
 
     def warm_up(self, demo: Demonstration) -> None:
         """Compile what acting takes, by a step nobody sees."""
-        self.advance([self.begin(self.plan(demo), demo.task, demo.task, seed=0)])
+        episode = self.begin(self.plan(demo), demo.task, demo.task, seed=0)
+        self.advance([episode])
+        self.end(episode)
 
+    @abstractmethod
     def picture(self, episode: Episode) -> str:
         """How an episode looks at first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advance(self, episodes: Sequence[Episode]) -> list[Step]:
         """One step of each, LANES at most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self, episode: Episode) -> None:
         """Let go of an episode."""
 
+    @abstractmethod
     def _set(self, episode: Episode, scene: Any) -> Episode:
         """The episode at its beginning."""
-        raise NotImplementedError
 
-    def _plan_of(self, first: Any, last: Any) -> AnyPlan:
-        one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (first, last))
-        return jax.tree.map(lambda leaf: leaf[0], self.plans(*one))
-
-    def _counts(self, vector: np.ndarray) -> list[float]:
-        probe = self.agent.probe
-        counts = dict(zip(probe.skills, (vector @ np.asarray(probe.weights)).tolist(), strict=True))
-        return [round(counts.get(skill, 0.0), 3) for skill in self.world.skills]
+    def _encode_one(self, first: Any, last: Any) -> Any:
+        return _only(self.encode(*jax.tree.map(lambda leaf: np.asarray(leaf)[None], (first, last))))
 
     def _left(self, episode: Episode, done: Any) -> list[float] | None:
         """What is left of the plan."""
-        if self.agent.probe is None or not isinstance(self.agent, EmbeddingAgent):
-            return None
-        return self._counts(np.asarray(episode.plan.vector) - np.asarray(done))
+        return self._counts(np.asarray(episode.plan.vector) - done) if self.probe else None
+
+    def _counts(self, vector: Any) -> list[float]:
+        """How often each skill of the world is in a plan vector."""
+        counts = np.nan_to_num(np.asarray(vector) @ np.asarray(self.probe.weights)).round(3).tolist()
+        by_skill = dict(zip(self.probe.skills, counts, strict=True))
+        return [by_skill.get(skill, 0.0) for skill in self.world.skills]
 
 
 class PureActor(Actor):
@@ -177,10 +177,12 @@ class PureActor(Actor):
     def _set(self, episode: Episode, scene: Any) -> Episode:
         state = jax.tree.map(lambda leaf: np.asarray(leaf)[0], scene)
         seen = np.asarray(_observe(self.world, scene))[0]
-        done = self.agent.unwrap(self._plan_of(seen, seen))
-        values = jax.tree.map(np.asarray, (self.agent.unwrap(episode.plan), done))
-        episode.now = Moment(state, state, *values, np.int32(episode.seed), np.int32(0))
+        plan, done = jax.tree.map(np.asarray, self.agent.unwrap(episode.plan)), self._encode_one(seen, seen)
+        episode.now = Moment(state, state, plan, done, np.int32(episode.seed), np.int32(0))
         return episode
+
+    def end(self, episode: Episode) -> None:
+        """Nothing is held."""
 
 
 class HostedActor(Actor):
@@ -201,7 +203,7 @@ class HostedActor(Actor):
         [event] = self.world.events(both, action)
         judged = bool(episode.task) and bool(session.judge(self.world.asked([episode.task]))[0].all())
         episode.note(event, done=sane and judged, broken=not sane)
-        done = self.agent.unwrap(self._plan_of(episode.first, _only(session.observe())))
+        done = self._encode_one(episode.first, _only(session.observe()))
         pictures = frames.after(self.world, both, action)
         return Step(episode.time, pictures, event, self._left(episode, done), episode.over)
 
@@ -227,10 +229,6 @@ def _fill(tree: Any) -> Any:
     return jax.tree.map(
         lambda leaf: np.pad(leaf, ((0, LANES - len(leaf)), *[(0, 0)] * (np.ndim(leaf) - 1)), "edge"), tree
     )
-
-
-def _cut(tree: Any, count: int) -> Any:
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[:count], tree)
 
 
 @eqx.filter_jit

@@ -23,6 +23,7 @@ class Recorder:
         self.world = world
         scene = jax.tree.map(np.asarray, world.scenes([world.skills], (seed, 6)))
         self.states, self.actions, self.events = [scene], [], []
+        step_many(world, scene, np.zeros(1, int))  # compiles, so that the first key is answered at once
 
     def move(self, action: int) -> None:
         """Do one action."""

@@ -160,8 +160,8 @@ class Session:
         actor_name = _field(message, "agent", str)
         expression, actor = self._expression(message), self.studio.actor(actor_name)
         task = skills_of(expression, self._demos())
+        plan = await self._combined(expression, actor_name)
         plans = {name: await self._plan(name, actor_name) for name in self.shelf}
-        plan = actor.combine(expression, plans)
         map_ = self.studio.map_of(actor_name)
         return {
             "is": "reading",
@@ -180,19 +180,15 @@ class Session:
         demos = self._demos()
         task = skills_of(expression, demos)
         offered = task or tuple(skill for name in expression.names for skill in demos[name].task)
+        plans = [await self._combined(expression, name) for name in names]
         self.close()
         self.run += 1
-        pictures = []
-        for position, name in enumerate(names):
-            actor = self.studio.actor(name)
-            plan = actor.combine(expression, {part: await self._plan(part, name) for part in expression.names})
-            episode = await self.studio.do(actor.begin, plan, task, offered, seed)
-            pictures.append(
-                {"picture": await self.studio.do(actor.picture, episode), "left": actor.read(plan), "agent": name}
-            )
+        for stage, (name, plan) in enumerate(zip(names, plans, strict=True)):
+            episode = await self.studio.do(self.studio.actor(name).begin, plan, task, offered, seed)
             self.watched.append((name, episode))
-            self.studio.watch(name, episode, self._show(self.run, position, episode))
-        return {"is": "begun", "run": self.run, "task": task, "horizon": episode.horizon, "stages": pictures}
+            self.studio.watch(name, episode, self._show(self.run, stage))
+        stages = [await self._stage(name, episode) for name, episode in self.watched]
+        return {"is": "begun", "run": self.run, "task": task, "horizon": episode.horizon, "stages": stages}
 
     async def _want(self, message: Message) -> None:
         """How many steps there should be to see. Of a run that is over, nothing is wanted."""
@@ -210,12 +206,19 @@ class Session:
         found = await self.studio.map(name)
         return {"is": "map", "agent": name, "map": found.as_dict() if found else None}
 
-    def _show(self, run: int, stage: int, episode: Episode) -> Callable[[Step], None]:
+    async def _stage(self, name: str, episode: Episode) -> Message:
+        """An episode before anything has been done."""
+        actor = self.studio.actor(name)
+        picture = await self.studio.do(actor.picture, episode)
+        return {"agent": name, "picture": picture, "left": actor.read(episode.plan)}
+
+    def _show(self, run: int, stage: int) -> Callable[[Step], None]:
         def show(step: Step) -> None:
             told = {"is": "step", "run": run, "stage": stage, **step._asdict()}
             if step.over:
+                name, episode = self.watched[stage]
                 told["end"] = {"success": episode.success, "extras": episode.extras, "events": episode.events}
-                self.studio.leave(self.watched[stage][0], episode)
+                self.studio.leave(name, episode)
             self.send(told)
 
         return show
@@ -234,9 +237,15 @@ class Session:
             kept.plans[agent] = await self.studio.do(self.studio.actor(agent).plan, kept.demo)
         return kept.plans[agent]
 
+    async def _combined(self, expression: Expression, agent: str) -> AnyPlan:
+        """What an expression stands for, to an agent."""
+        plans = {name: await self._plan(name, agent) for name in expression.names}
+        return self.studio.actor(agent).combine(expression, plans)
+
     def _recorded(self) -> Message:
         recorder = self._own_recorder()
-        return {"is": "played", "picture": recorder.picture, "done": [event for event in recorder.events if event]}
+        done = [event for event in recorder.events if event]
+        return {"is": "played", "picture": recorder.picture, "done": done, "steps": len(recorder.actions)}
 
     def _own_recorder(self) -> Recorder:
         if not self.recorder:

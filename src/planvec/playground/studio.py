@@ -71,8 +71,8 @@ class Studio:
         if not is_hosted(self.world):  # a simulator wants to be used from one thread only
             self._steps = ThreadPoolExecutor(1, f"{self.name}-steps")
         self._canvas = await self.do(frames.canvas, self.world)
-        for name in self.cast:
-            agent = await self.do(load, name)
+        agents = {name: await self.do(load, name) for name in self.cast}
+        for name, agent in agents.items():
             self.actors[name] = make_actor(agent, self.world)
             self.audiences[name], self._wanted[name] = {}, asyncio.Event()
             self._conductors.append(asyncio.create_task(self._conduct(name)))
@@ -102,10 +102,7 @@ class Studio:
             "fps": 12,
             "canvas": self._canvas,
             "examples": self.examples,
-            "agents": [
-                {"name": name, "model": model, "reads": self.actors[name].agent.probe is not None}
-                for name, model in self.cast.items()
-            ],
+            "agents": [{"name": name, "model": model} for name, model in self.cast.items()],
         }
 
     def actor(self, name: str) -> Actor:
@@ -185,7 +182,7 @@ def draw_map(actor: Actor) -> Map:
     tasks = actor.world.sample_tasks((0, 7), POINTS, 1, 2)
     demos = actor.world.record(tasks, (0, 8))
     first, last, _ = actor.world.ends(demos)
-    vectors = np.asarray(actor.plans(first, last).vector)
+    vectors = actor.encode(first, last)
     axes = plane(actor, vectors)
     return Map(tasks, vectors @ axes, axes)
 
@@ -196,12 +193,11 @@ def plane(actor: Actor, vectors: np.ndarray) -> np.ndarray:
     Where plans can be read, what is read off them is laid out like a fan that opens upwards, a direction for each
     skill: no two pairs of a few skills add up to the same. Elsewhere it is the plane in which the vectors differ most.
     """
-    if actor.agent.probe is None:
+    if actor.probe is None:
         axes = np.linalg.svd(vectors, full_matrices=False)[2][:2].T
         return axes / np.abs(vectors @ axes).max()
-    probe = actor.agent.probe
-    angles = np.pi + np.deg2rad(np.linspace(FAN, 180 - FAN, len(probe.skills)))
-    return np.asarray(probe.weights) @ np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    angles = np.pi + np.deg2rad(np.linspace(FAN, 180 - FAN, len(actor.probe.skills)))
+    return np.asarray(actor.probe.weights) @ np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def open_studios(world: str = "crafting", runs: Sequence[str] = ()) -> dict[str, Studio]:

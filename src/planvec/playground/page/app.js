@@ -7,7 +7,7 @@ import { PlanLine } from "./plan.js";
 import { Shelf, letters } from "./shelf.js";
 import { Socket } from "./socket.js";
 import { Stage } from "./stage.js";
-import { make } from "./words.js";
+import { callAgent, make } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const wanted = { world: document.documentElement.dataset.world, demos: [], plan: null, scene: 0 };
@@ -74,7 +74,7 @@ async function fetchMap(mine = opening) {
 }
 
 function offerAgents(agents) {
-  const option = ({ name, model }) => make("option", { value: name }, name.includes("/") ? `${model}, ${name.split("/").filter(Boolean).at(-1)}` : model);
+  const option = (agent) => make("option", { value: agent.name }, callAgent(agent));
   $("agent").replaceChildren(...agents.map(option));
   const second = agents.length > 1 ? "nobody" : "no second agent yet";
   $("other").replaceChildren(make("option", { value: "" }, second), ...agents.map(option));

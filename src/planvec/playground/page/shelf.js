@@ -143,7 +143,7 @@ export class Shelf {
   }
 
   async newScene() {
-    this.recording = { seed: seed(), moves: "", done: [] };
+    this.recording = { seed: seed(), moves: "", waiting: 0 };
     this.showRecording(await this.socket.ask({ do: "play", seed: this.recording.seed }));
   }
 
@@ -155,12 +155,14 @@ export class Shelf {
     this.move(action);
   }
 
+  /** One move after the other; of keys that come faster than they are answered, a few are kept. */
   async move(action) {
     const recording = this.recording;
-    if (!recording || recording.busy) return; // one key after the other
-    recording.busy = true;
+    if (!recording || recording.waiting >= 4) return;
+    recording.waiting += 1;
     const answer = await this.socket.ask({ do: "move", action });
-    recording.busy = false;
+    recording.waiting -= 1;
+    if (recording !== this.recording) return;
     if (answer.is === "mistake") return this.notice(answer.reason);
     recording.moves += action;
     this.showRecording(answer);
@@ -169,7 +171,7 @@ export class Shelf {
   async showRecording(answer) {
     if (answer.is === "mistake") return this.notice(answer.reason);
     const held = await this.painter.draw($("record-canvas"), answer.picture);
-    $("record-held").textContent = `in hand: ${held}`;
+    $("record-held").textContent = `in hand: ${held} · ${answer.steps} ${answer.steps === 1 ? "step" : "steps"}`;
     $("record-done").textContent = answer.done.length ? tell(answer.done) : "nothing yet";
     $("record-keep").disabled = !answer.done.length;
   }

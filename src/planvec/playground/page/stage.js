@@ -1,7 +1,7 @@
 // The stage: one agent, or two side by side, acting on the plan.
 
 import { bar } from "./plan.js";
-import { make, tell, words } from "./words.js";
+import { callAgent, make, tell, words } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const RATE = 12; // pictures a second at speed 1
@@ -66,7 +66,7 @@ export class Stage {
   build({ agent, left }, several) {
     const canvas = make("canvas", { class: "board", role: "img", "aria-label": `The scene in which ${agent} acts` });
     const [held, steps] = [make("span", { class: "held" }), make("span", { class: "steps" }, "step 0")];
-    const model = this.world.agents.find(({ name }) => name === agent)?.model ?? agent;
+    const model = callAgent(this.world.agents.find(({ name }) => name === agent));
     const rows = this.world.skills.map((skill, i) => ({ skill, i, wanted: this.task.filter((one) => one === skill).length }))
       .filter(({ wanted }) => this.world.skills.length <= 6 || wanted);
     const checks = new Map(rows.map(({ skill, wanted }) => [skill, make("span", { class: wanted ? "check" : "check none" })]));
@@ -136,7 +136,10 @@ export class Stage {
     stage.time = step.time;
     stage.steps.textContent = `step ${step.time} of ${this.horizon} at most`;
     this.showLeft(stage, step.left);
-    if (step.event) this.tick(stage, step.event);
+    if (step.event) {
+      this.tick(stage, step.event);
+      if (!step.over) $("verdict").textContent = `So far: ${this.stages.map(({ done }) => tell(done) || "nothing").join(" / ")}.`;
+    }
     if (step.over) Object.assign(stage, { over: true, end: step.end });
   }
 

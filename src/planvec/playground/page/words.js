@@ -41,6 +41,11 @@ export function figure(number) {
   return text === "-0.0" ? "0.0" : text.replace("-", "−");
 }
 
+/** An agent as people tell it from others. */
+export function callAgent({ name, model }) {
+  return name.includes("/") ? `${model}, ${name.split("/").filter(Boolean).at(-1)}` : model;
+}
+
 /** An element: make("p", {class: "hint"}, "text", child, …). Text is always text, never markup. */
 export function make(tag, attributes = {}, ...children) {
   const element = tag === "svg" || make.drawing.has(tag)
