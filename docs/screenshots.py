@@ -17,8 +17,9 @@ from playground.browser import find  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 LAPTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-SHOTS = (("light", LAPTOP, "light", 2), ("dark", LAPTOP, "dark", 3), ("narrow", PHONE, "light", 2))
+SHOTS = (("light", LAPTOP, "light", 2), ("dark", LAPTOP, "dark", 6), ("narrow", PHONE, "light", 2))
 COLOURS = 256
+BESIDE = "&beside=crafting-te-full"
 DEMOS = "#world=crafting&A=ChopTree~0&B=MakeBread,EatBread~1&plan=A%20%2B%20B&scene=0"
 
 
@@ -61,7 +62,7 @@ def main() -> None:
             ("narrow", PHONE, "light", 2),
         ):
             page = browser.new_page(viewport=size, color_scheme=scheme)
-            page.goto(f"{address}/{DEMOS}")
+            page.goto(f"{address}/{DEMOS}{BESIDE if name == 'dark' else ''}")
             act(page, ticks)
             save(name, screens(page) if name == "narrow" else shoot(page, full_page=True))
             page.close()

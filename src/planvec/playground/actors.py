@@ -149,7 +149,7 @@ class Actor(ABC):
 
     def _counts(self, vector: Any) -> list[float]:
         """How often each skill of the world is in a plan vector."""
-        counts = np.nan_to_num(np.asarray(vector) @ np.asarray(self.probe.weights)).round(3).tolist()
+        counts = np.nan_to_num(np.asarray(vector, float) @ np.asarray(self.probe.weights, float)).round(3).tolist()
         by_skill = dict(zip(self.probe.skills, counts, strict=True))
         return [by_skill.get(skill, 0.0) for skill in self.world.skills]
 

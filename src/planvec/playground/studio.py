@@ -39,10 +39,10 @@ class Map(NamedTuple):
     axes: np.ndarray  # [embedding, 2]
 
     def place(self, plan: Plan) -> list[float]:
-        return np.round(np.asarray(plan.vector) @ self.axes, 3).tolist()
+        return np.round(np.asarray(plan.vector, float) @ self.axes, 3).tolist()
 
     def as_dict(self) -> dict[str, Any]:
-        return {"tasks": self.tasks, "points": np.round(self.points, 3).tolist()}
+        return {"tasks": self.tasks, "points": np.round(self.points.astype(float), 3).tolist()}
 
 
 class Studio:

@@ -13,7 +13,11 @@ const $ = (id) => document.getElementById(id);
 const wanted = { world: document.documentElement.dataset.world, demos: [], plan: null, scene: 0 };
 let opening = 0; // counts worlds entered, so that what comes too late is not shown
 
-const socket = new Socket({ opened: () => enter(), told: (message) => message.is === "step" && stage.told(message), lost });
+const socket = new Socket({
+  opened: () => enter(),
+  told: (message) => message.is === "step" && stage.told(message),
+  lost,
+});
 const plan = new PlanLine(socket, (reading) => {
   stage.enable(Boolean(reading));
   if (reading) map.place(reading);
@@ -30,7 +34,7 @@ const map = new PlanMap();
 /** Enter a world, as the address or the last choice says. */
 async function enter() {
   const mine = ++opening;
-  const late = setTimeout(() => notify("Getting the world and its agents ready: the first time this takes some seconds …"), 600);
+  const late = setTimeout(() => notify("Getting the world and its agents ready; this takes some seconds …"), 600);
   const world = await socket.ask({ do: "open", world: wanted.world });
   clearTimeout(late);
   if (mine !== opening) return;
@@ -133,8 +137,8 @@ function notify(text) {
 function remember() {
   if (shelf.opening) return;
   const demos = shelf.list.map(({ name, seed, moves, task }) => ({ name, seed, moves, task }));
-  Object.assign(wanted, { demos, plan: plan.text, scene: stage.scene, agent: $("agent").value, beside: $("other").value });
-  address.write(wanted);
+  const agents = { agent: $("agent").value, beside: $("other").value };
+  address.write(Object.assign(wanted, { demos, plan: plan.text, scene: stage.scene, ...agents }));
 }
 
 $("plan-text").addEventListener("keydown", (event) => {

@@ -1,6 +1,6 @@
 // The map: plan vectors on a plane, and the arithmetic as arrows from the middle.
 
-import { make, tell, words } from "./words.js";
+import { make, sign, tell, words } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const RADIUS = 5;
@@ -19,7 +19,7 @@ export class PlanMap {
 
   show(map) {
     this.map = map;
-    if (!map) $("map").replaceChildren(make("p", { class: "empty" }, "This agent's plans are no vectors: there is no map of them."));
+    if (!map) $("map").replaceChildren(make("p", { class: "empty" }, "This agent's plans are no vectors: no map."));
     this.draw();
   }
 
@@ -45,7 +45,7 @@ export class PlanMap {
       ...this.names().map(({ name, point }) => label(at(point), name, "name")),
       ...arrows.map((arrow) => this.arrow(arrow, at)),
       make("circle", { class: "zero", cx: at([0, 0])[0], cy: at([0, 0])[1], r: 4 }),
-      ...arrows.filter(({ name }) => name).map(({ name, from, to, kind }) => label(at(kind === "whole" ? to : middle(from, to)), name, `tag ${kind}`)),
+      ...arrows.map(({ name, at: place, kind }) => label(at(place), name, `tag ${kind}`)),
       label(at([0, 0]), "nothing", "name")));
   }
 
@@ -77,10 +77,11 @@ export class PlanMap {
     for (const [name, factor] of Object.entries(this.reading.factors)) {
       const place = this.reading.parts[name].place;
       const to = from.map((value, axis) => value + factor * place[axis]);
-      arrows.push({ from, to, kind: "part", name: `${factor < 0 ? "−" : arrows.length ? "+" : ""}${Math.abs(factor) === 1 ? "" : Number(Math.abs(factor).toFixed(2))}${name}` });
+      arrows.push({ from, to, kind: "part", at: middle(from, to), name: sign(factor, arrows.length) + name });
       from = to;
     }
-    if (arrows.length > 1) arrows.push({ from: [0, 0], to: this.reading.plan.place, kind: "whole", name: "plan" });
+    const to = this.reading.plan.place;
+    if (arrows.length > 1) arrows.push({ from: [0, 0], to, kind: "whole", at: to, name: "plan" });
     return arrows;
   }
 
@@ -90,9 +91,9 @@ export class PlanMap {
     const length = Math.hypot(dx, dy) || 1;
     const [ux, uy] = [dx / length, dy / length];
     const head = Math.min(11, length);
-    const points = [[x2, y2], [x2 - head * ux + 5 * uy, y2 - head * uy - 5 * ux], [x2 - head * ux - 5 * uy, y2 - head * uy + 5 * ux]];
-    return make("g", { class: `arrow ${kind}` }, make("line", { x1, y1, x2: x2 - head * ux, y2: y2 - head * uy }),
-      make("polygon", { points: points.map((point) => point.join(",")).join(" ") }));
+    const [x, y] = [x2 - head * ux, y2 - head * uy]; // where the head begins
+    const points = `${x2},${y2} ${x + 5 * uy},${y - 5 * ux} ${x - 5 * uy},${y + 5 * ux}`;
+    return make("g", { class: `arrow ${kind}` }, make("line", { x1, y1, x2: x, y2: y }), make("polygon", { points }));
   }
 }
 

@@ -1,9 +1,12 @@
 // The plan: an expression, live parsed; what is in it, in words and as a sum of bars.
 
-import { figure, make, readOut, tell, words } from "./words.js";
+import { figure, make, readOut, sign, tell, words } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
-const SIGNS = [["+", " + ", "plus"], ["−", " - ", "minus"], ["2×", "2*", "two times"], ["½×", "0.5*", "half of"], ["(", "(", "open parenthesis"], [")", ")", "close parenthesis"]];
+const SIGNS = [ // what stands on a button, what it writes, and its name
+  ["+", " + ", "plus"], ["−", " - ", "minus"], ["2×", "2*", "two times"], ["½×", "0.5*", "half of"],
+  ["(", "(", "open parenthesis"], [")", ")", "close parenthesis"],
+];
 const SOME = 0.25; // skills: what is less than this in every column needs no row where there are many
 
 export class PlanLine {
@@ -25,18 +28,18 @@ export class PlanLine {
   offer(names) {
     this.names = names;
     const letters = names.map((name) => key(name, name, `demonstration ${name}`, "letter"));
-    const erase = make("button", { type: "button", "aria-label": "Delete the last part", onclick: () => this.erase() }, "⌫");
-    $("keys").replaceChildren(...letters, ...SIGNS.map(([sign, text, name]) => key(sign, text, name)), erase);
+    const erase = make("button", { type: "button", "aria-label": "Delete the last part",
+      onclick: () => this.write($("plan-text").value.replace(/\s*(\w+|\S)\s*$/, "")) }, "⌫");
+    $("keys").replaceChildren(...letters, ...SIGNS.map(([label, text, name]) => key(label, text, name)), erase);
     const [one, two] = names;
-    const tries = two ? [`${one} + ${two}`, `${one} + ${two} - ${one}`, `2*${one}`, `${one} - ${one}`] : one ? [one, `2*${one}`] : [];
-    $("tries").replaceChildren(...tries.map((text) => make("button", { type: "button", class: "try", onclick: () => {
-      this.text = text;
-      this.read();
-    } }, text.replaceAll("-", "−"))));
+    const tries = two ? [`${one} + ${two}`, `${one} + ${two} - ${one}`, `2*${one}`, `${one} - ${one}`]
+      : one ? [one, `2*${one}`] : [];
+    $("tries").replaceChildren(...tries.map((text) =>
+      make("button", { type: "button", class: "try", onclick: () => this.write(text) }, text.replaceAll("-", "−"))));
   }
 
-  erase() {
-    this.text = $("plan-text").value.replace(/\s*(\w+|\S)\s*$/, "");
+  write(text) {
+    this.text = text;
     this.read();
   }
 
@@ -80,7 +83,7 @@ export class PlanLine {
   /** The arithmetic as a table: a row for each skill, a column for each demonstration, and what they add up to. */
   sum({ factors, parts, plan }) {
     const columns = Object.entries(factors).map(([name, factor], i) => ({
-      title: sign(factor, i) + name, counts: parts[name].counts.map((count) => factor * count) }));
+      title: sign(factor, i, " ") + name, counts: parts[name].counts.map((count) => factor * count) }));
     columns.push({ title: "= plan", counts: plan.counts, total: true });
     const most = Math.max(1, ...columns.flatMap(({ counts }) => counts.map(Math.abs)));
     const rows = this.world.skills.map((skill, i) => ({ skill, i }))
@@ -109,10 +112,4 @@ function key(label, text, name, kind = "") {
     input.dispatchEvent(new Event("input"));
     if (matchMedia("(hover: hover)").matches) input.focus();
   } }, label);
-}
-
-function sign(factor, position) {
-  const size = Math.abs(factor);
-  const number = size === 1 ? "" : `${Number(size.toFixed(2))} × `;
-  return (factor < 0 ? "− " : position ? "+ " : "") + number;
 }

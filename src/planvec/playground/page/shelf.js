@@ -3,8 +3,13 @@
 import { make, tell, words } from "./words.js";
 
 const FRAME = 1000 / 12; // milliseconds
-const MOVES = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3, e: 4, q: 5, w: 0, s: 1, a: 2, d: 3, " ": 4 };
-const PAD = [["↑", "up", 0], ["←", "left", 2], ["↓", "down", 1], ["→", "right", 3], ["E", "pick up", 4], ["Q", "put down", 5]];
+const PAUSE = 8; // frames, for which the end of a film is shown
+const MOVES = {
+  ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3, w: 0, s: 1, a: 2, d: 3, e: 4, " ": 4, q: 5,
+};
+const PAD = [
+  ["↑", "up", 0], ["←", "left", 2], ["↓", "down", 1], ["→", "right", 3], ["E", "pick up", 4], ["Q", "put down", 5],
+];
 const $ = (id) => document.getElementById(id);
 
 export class Shelf {
@@ -13,7 +18,9 @@ export class Shelf {
     Object.assign(this, { socket, changed, notice, demos: new Map(), painter: null, task: [], recording: null });
     $("new").onclick = () => this.askForTask();
     $("new-clear").onclick = () => this.chooseSkills([]);
-    $("new-dialog").onclose = () => $("new-dialog").returnValue === "keep" && this.add({ task: this.task, seed: seed() });
+    $("new-dialog").onclose = () => {
+      if ($("new-dialog").returnValue === "keep") this.add({ task: this.task, seed: seed() });
+    };
     $("record").onclick = () => this.record();
     $("record-again").onclick = () => this.newScene();
     $("record-dialog").onclose = () => this.keepRecording();
@@ -26,8 +33,9 @@ export class Shelf {
     Object.assign(this, { world, painter, demos: new Map() });
     $("cards").replaceChildren();
     $("record").hidden = $("rings").hidden = painter.kind !== "cells";
+    const choose = (skill) => () => this.chooseSkills([...this.task, skill]);
     $("new-skills").replaceChildren(...world.skills.map((skill) =>
-      make("button", { type: "button", onclick: () => this.chooseSkills([...this.task, skill]) }, `+ ${words(skill)}`)));
+      make("button", { type: "button", onclick: choose(skill) }, `+ ${words(skill)}`)));
   }
 
   get list() {
@@ -38,8 +46,9 @@ export class Shelf {
   async add(demo) {
     const name = demo.name ?? letters(this.world).find((letter) => !this.demos.has(letter));
     if (!name) return this.notice("The shelf is full: remove a demonstration first.");
+    const letter = make("span", { class: "letter" }, name);
     const card = make("li", { class: "card busy", id: `card-${name}` },
-      make("div", { class: "card-head" }, make("span", { class: "letter" }, name), make("span", {}, "the expert is at work …")));
+      make("div", { class: "card-head" }, letter, make("span", {}, "the expert is at work …")));
     $("cards").append(card);
     this.demos.set(name, { ...demo, name });
     const what = demo.kept ? { do: "keep" } : demo.moves
@@ -67,45 +76,55 @@ export class Shelf {
   card({ name, task, film, moves }, { events }) {
     const [before, after] = [0, 1].map(() => make("canvas", { class: "thumb", width: 100, height: 100 }));
     const caption = make("span", { class: "when" }, "before");
-    const play = make("button", { type: "button", class: "quiet", "aria-label": `Play demonstration ${name}` }, "▶ play");
+    const named = { "aria-label": `Play demonstration ${name}` };
+    const play = make("button", { type: "button", class: "quiet", ...named }, "▶ play");
+    const pictures = make("div", { class: "pictures", role: "img", "aria-label": `Before and after: ${tell(task)}` },
+      make("figure", {}, before, caption), make("span", { class: "to", "aria-hidden": "true" }, "→"),
+      make("figure", {}, after, make("span", { class: "when" }, "after")));
+    const steps = `${moves ? "by you, " : ""}${events.length} ${events.length === 1 ? "step" : "steps"}`;
+    const remove = make("button", { type: "button", class: "quiet", "aria-label": `Remove demonstration ${name}`,
+      onclick: () => this.remove(name) }, "✕");
     const card = make("li", { class: "card", id: `card-${name}` },
-      make("div", { class: "card-head" }, make("span", { class: "letter", "aria-label": `Demonstration ${name}` }, name),
+      make("div", { class: "card-head" },
+        make("span", { class: "letter", "aria-label": `Demonstration ${name}` }, name),
         make("span", { class: "card-task" }, tell(task))),
-      make("div", { class: "pictures", role: "img", "aria-label": `Before and after: ${tell(task)}` },
-        make("figure", {}, before, caption), make("span", { class: "to", "aria-hidden": "true" }, "→"),
-        make("figure", {}, after, make("span", { class: "when" }, "after"))),
-      make("div", { class: "row card-foot" }, play,
-        make("span", { class: "hint" }, `${moves ? "by you, " : ""}${events.length} ${events.length === 1 ? "step" : "steps"}`),
-        make("button", { type: "button", class: "quiet", "aria-label": `Remove demonstration ${name}`, onclick: () => this.remove(name) }, "✕")));
-    const draw = (canvas, frame) => this.painter.draw(canvas, frame.picture);
+      pictures,
+      make("div", { class: "row card-foot" }, play, make("span", { class: "hint" }, steps), remove));
     requestAnimationFrame(() => this.drawEnds(before, after, film));
+    this.letPlay(film, { before, after, caption, play, pictures });
+    return card;
+  }
+
+  /** Play a film where the first picture is: once at first, when pointed at, and at the press of a button. */
+  letPlay(film, { before, after, caption, play, pictures }) {
     let timer = null;
     const stop = () => {
       clearInterval(timer);
       timer = null;
       caption.textContent = "before";
       play.textContent = "▶ play";
+      play.setAttribute("aria-pressed", "false");
       this.drawEnds(before, after, film);
     };
     const start = () => {
       if (timer) return;
       let shown = 0;
       play.textContent = "■ stop";
+      play.setAttribute("aria-pressed", "true");
       timer = setInterval(() => {
         shown += 1;
-        if (shown >= film.length + 8 || !card.isConnected) return stop();
+        if (shown >= film.length + PAUSE || !before.isConnected) return stop();
         if (shown >= film.length) return;
         caption.textContent = `step ${film[shown].time}`;
-        draw(before, film[shown]);
+        this.painter.draw(before, film[shown].picture);
       }, FRAME);
     };
     play.onclick = () => (timer ? stop() : start());
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const pictures = card.querySelector(".pictures");
-    pictures.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && !still && start());
-    pictures.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && stop());
-    if (!still) requestAnimationFrame(start); // once, to show what it is
-    return card;
+    const withMouse = (act) => (event) => event.pointerType === "mouse" && !still && act();
+    pictures.addEventListener("pointerenter", withMouse(start));
+    pictures.addEventListener("pointerleave", withMouse(stop));
+    if (!still) requestAnimationFrame(start);
   }
 
   /** Draw all thumbnails anew, at the size they now have. */

@@ -51,10 +51,8 @@ export class Stage {
     $("run").disabled = false;
     $("verdict").textContent = answer.is === "mistake" ? answer.reason : "";
     if (answer.is === "mistake") return;
-    this.run = answer.run;
-    this.task = answer.task;
-    this.horizon = answer.horizon;
-    this.text = asked.plan.replaceAll("-", "−");
+    const { run, task, horizon } = answer;
+    Object.assign(this, { run, task, horizon, text: asked.plan.replaceAll("-", "−"), wanted: 0 });
     this.stages = answer.stages.map((stage) => this.build(stage, answer.stages.length > 1));
     $("stages").replaceChildren(...this.stages.map(({ element }) => element));
     await Promise.all(this.stages.map((stage, i) => this.show(stage, answer.stages[i].picture)));
@@ -64,21 +62,21 @@ export class Stage {
 
   /** One agent's part of the stage: the board, the checklist with what is left of the plan, the steps. */
   build({ agent, left }, several) {
-    const canvas = make("canvas", { class: "board", role: "img", "aria-label": `The scene in which ${agent} acts` });
+    const label = callAgent(this.world.agents.find(({ name }) => name === agent));
+    const canvas = make("canvas", { class: "board", role: "img", "aria-label": `The scene in which ${label} acts` });
     const [held, steps] = [make("span", { class: "held" }), make("span", { class: "steps" }, "step 0")];
-    const model = callAgent(this.world.agents.find(({ name }) => name === agent));
-    const rows = this.world.skills.map((skill, i) => ({ skill, i, wanted: this.task.filter((one) => one === skill).length }))
-      .filter(({ wanted }) => this.world.skills.length <= 6 || wanted);
-    const checks = new Map(rows.map(({ skill, wanted }) => [skill, make("span", { class: wanted ? "check" : "check none" })]));
-    const bars = new Map(rows.map(({ i }) => [i, make("span", { class: "cell" })]));
-    const stage = { agent, model, held, steps, canvas, checks, bars, rows, queue: [], time: 0, done: [], end: null, over: false,
-      most: Math.max(1, ...(left ?? []).map(Math.abs)) };
-    stage.element = make("article", { class: "stage", "aria-label": model },
-      ...(several ? [make("h3", {}, model)] : []),
-      make("div", { class: "scene" }, canvas, make("p", { class: "row under" }, held, steps)),
-      make("table", { class: "left" }, make("caption", {}, `Left to do of ${this.text}`),
-        make("tbody", {}, ...rows.map(({ skill, i }) => make("tr", {},
-          make("th", { scope: "row" }, checks.get(skill), " ", words(skill)), make("td", {}, bars.get(i)))))));
+    const most = Math.max(1, ...(left ?? []).map(Math.abs));
+    const rows = this.world.skills
+      .map((skill, i) => ({ skill, i, wanted: this.task.filter((one) => one === skill).length }))
+      .filter(({ wanted }) => this.world.skills.length <= 6 || wanted)
+      .map((row) => ({ ...row, check: make("span", { class: row.wanted ? "check" : "check none" }), bar: make("td") }));
+    const table = make("table", { class: "left" }, make("caption", {}, `Left to do of ${this.text}`),
+      make("tbody", {}, ...rows.map(({ skill, check, bar: cell }) => make("tr", {},
+        make("th", { scope: "row" }, check, " ", make("span", { class: "what" }, words(skill))), cell))));
+    const element = make("article", { class: "stage", "aria-label": label },
+      ...(several ? [make("h3", {}, label)] : []),
+      make("div", { class: "scene" }, canvas, make("p", { class: "row under" }, held, steps)), table);
+    const stage = { label, element, canvas, held, steps, rows, most, queue: [], time: 0, done: [], end: null };
     this.showLeft(stage, left);
     this.tick(stage, null);
     return stage;
@@ -88,15 +86,15 @@ export class Stage {
   told(step) {
     const stage = step.run === this.run && this.stages[step.stage];
     if (!stage) return;
-    step.pictures.forEach((picture, i) => stage.queue.push({ picture, step: i === step.pictures.length - 1 ? step : null }));
+    const last = step.pictures.length - 1;
+    step.pictures.forEach((picture, i) => stage.queue.push({ picture, step: i === last ? step : null }));
   }
 
   want() {
     const upto = Math.max(...this.stages.map(({ time }) => time)) + AHEAD;
-    if (!(upto < this.wanted + AHEAD / 3) || this.wantedOf !== this.run) {
-      Object.assign(this, { wanted: upto, wantedOf: this.run });
-      this.socket.tell({ do: "want", run: this.run, upto });
-    }
+    if (upto < this.wanted + AHEAD / 3) return;
+    this.wanted = upto;
+    this.socket.tell({ do: "want", run: this.run, upto });
   }
 
   go() {
@@ -113,9 +111,9 @@ export class Stage {
 
   /** One picture of each. Two side by side keep in step. */
   forward() {
-    const acting = this.stages.filter(({ over }) => !over);
+    const acting = this.stages.filter(({ end }) => !end);
     if (acting.every(({ queue }) => queue.length)) for (const stage of acting) this.next(stage);
-    if (this.stages.every(({ over }) => over)) {
+    if (this.stages.every(({ end }) => end)) {
       this.pause();
       this.judge();
     } else this.want();
@@ -123,10 +121,9 @@ export class Stage {
 
   stepOnce() {
     this.pause();
-    const times = this.stages.map(({ time }) => time);
-    const due = () => this.stages.some((stage, i) => !stage.over && stage.time === times[i] && stage.queue.length);
-    while (due()) this.forward();
-    this.want();
+    const before = Math.max(...this.stages.map(({ time }) => time));
+    const acting = this.stages.filter(({ end }) => !end);
+    while (acting.every(({ queue }) => queue.length) && acting.every(({ time }) => time <= before)) this.forward();
   }
 
   next(stage) {
@@ -134,13 +131,12 @@ export class Stage {
     this.show(stage, picture);
     if (!step) return;
     stage.time = step.time;
+    stage.end = step.over ? step.end : null;
     stage.steps.textContent = `step ${step.time} of ${this.horizon} at most`;
     this.showLeft(stage, step.left);
-    if (step.event) {
-      this.tick(stage, step.event);
-      if (!step.over) $("verdict").textContent = `So far: ${this.stages.map(({ done }) => tell(done) || "nothing").join(" / ")}.`;
-    }
-    if (step.over) Object.assign(stage, { over: true, end: step.end });
+    if (!step.event) return;
+    this.tick(stage, step.event);
+    $("verdict").textContent = `So far: ${this.stages.map(({ done }) => tell(done) || "nothing").join(" / ")}.`;
   }
 
   async show(stage, picture) {
@@ -149,46 +145,37 @@ export class Stage {
   }
 
   showLeft(stage, left) {
-    if (left) for (const { i } of stage.rows) stage.bars.get(i).replaceChildren(bar(i, left[i], stage.most));
+    if (left) for (const row of stage.rows) row.bar.replaceChildren(bar(row.i, left[row.i], stage.most));
   }
 
   /** Tick a skill off, or count what nobody asked for. */
   tick(stage, event) {
     if (event) stage.done.push(event);
-    for (const { skill, wanted } of stage.rows) {
+    for (const { skill, wanted, check } of stage.rows) {
       const done = stage.done.filter((one) => one === skill).length;
       const boxes = "☑".repeat(Math.min(done, wanted)) + "☐".repeat(Math.max(0, wanted - done));
-      const check = stage.checks.get(skill);
       check.textContent = boxes + (done > wanted ? `+${done - wanted}` : "") || "–";
       check.setAttribute("aria-label", wanted ? `${Math.min(done, wanted)} of ${wanted} done` : "not asked for");
-      if (skill === event) {
-        const row = check.closest("tr");
-        row.classList.remove("just");
-        requestAnimationFrame(() => row.classList.add("just"));
-      }
-      check.closest("tr")?.classList.toggle("done", wanted > 0 && done >= wanted);
+      const row = check.closest("tr");
+      row.classList.toggle("done", wanted > 0 && done >= wanted);
+      row.classList.remove("just");
+      if (skill === event) requestAnimationFrame(() => row.classList.add("just"));
     }
   }
 
   judge() {
-    $("verdict").replaceChildren(...this.stages.map((stage) => {
-      const { success, extras, events } = stage.end;
-      const who = this.stages.length > 1 ? `${stage.model}: ` : "";
-      const nothing = `The plan asks for nothing, and it did ${events.length ? tell(events) : "nothing"}.`;
-      const missing = this.task.filter((skill) => { const i = events.indexOf(skill); if (i >= 0) events.splice(i, 1); return i < 0; });
-      const more = extras.length ? `It also did what nobody asked for: ${tell(extras)}.` : "And nothing else.";
-      const verdict = !this.task.length ? nothing
-        : success ? `Done in ${stage.time} steps: ${tell(this.task)}. ${more}`
-          : `Not done in ${stage.time} steps. ${missing.length ? `Missing: ${tell(missing)}.` : ""} ${extras.length ? more : ""}`;
-      return make("span", { class: success ? "good" : "bad" }, make("span", { "aria-hidden": "true" }, success ? "✓ " : "✗ "), who + verdict);
-    }));
+    const several = this.stages.length > 1;
+    $("verdict").replaceChildren(...this.stages.map(({ label, time, end }) =>
+      make("span", { class: end.success ? "good" : "bad" },
+        make("span", { "aria-hidden": "true" }, end.success ? "✓ " : "✗ "),
+        (several ? `${label}: ` : "") + verdict(this.task, time, end))));
     this.enable();
   }
 
   /** Which buttons make sense now. */
   enable(ready = this.ready) {
     this.ready = ready;
-    const acting = this.stages.length > 0 && this.stages.some(({ over }) => !over);
+    const acting = this.stages.length > 0 && this.stages.some(({ end }) => !end);
     $("run").disabled = !ready;
     $("scene").disabled = !ready;
     $("pause").disabled = $("step").disabled = !acting;
@@ -196,3 +183,12 @@ export class Stage {
   }
 }
 
+/** How an episode ended, in words. */
+function verdict(task, time, { success, extras, events }) {
+  if (!task.length) return `The plan asks for nothing, and it did ${tell(events) || "nothing"}.`;
+  const more = extras.length ? `It also did what nobody asked for: ${tell(extras)}.` : "";
+  if (success) return `Done in ${time} steps: ${tell(task)}. ${more || "And nothing else."}`;
+  const left = [...events];
+  const missing = task.filter((skill) => !left.includes(skill) || !left.splice(left.indexOf(skill), 1));
+  return `Not done in ${time} steps. ${missing.length ? `Missing: ${tell(missing)}.` : ""} ${more}`;
+}

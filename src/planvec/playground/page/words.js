@@ -31,7 +31,7 @@ export function readOut(skills, counts) {
   const whole = counts.map((count) => Math.round(count));
   const wanted = skills.flatMap((skill, i) => (whole[i] > 0 ? [times(words(skill), whole[i])] : []));
   const against = skills.flatMap((skill, i) => (whole[i] < 0 ? [words(skill)] : []));
-  const away = against.length ? `; less than nothing of ${list(against)}` : "";
+  const away = against.length ? `, minus ${list(against)}` : "";
   return (list(wanted) || "nothing to do") + away;
 }
 
@@ -39,6 +39,13 @@ export function readOut(skills, counts) {
 export function figure(number) {
   const text = number.toFixed(1);
   return text === "-0.0" ? "0.0" : text.replace("-", "−");
+}
+
+/** How a demonstration with some factor enters a sum: "+ 2 × ", "− ", or nothing at its beginning. */
+export function sign(factor, position, gap = "") {
+  const size = Math.abs(factor);
+  const number = size === 1 ? "" : `${Number(size.toFixed(2))}${gap}×${gap}`;
+  return (factor < 0 ? `−${gap}` : position ? `+${gap}` : "") + number;
 }
 
 /** An agent as people tell it from others. */
