@@ -87,6 +87,18 @@ def test_who_vanishes_leaves_nothing_running(visit, playground):
     assert eventually(lambda: not any(playground.studio.audiences.values()) and not playground.state.visitors)
 
 
+def test_trouble_in_acting_ends_the_episode_and_nothing_else(crafter, playground, monkeypatch, caplog):
+    def fail(episodes):
+        raise RuntimeError("broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(playground.studio.actors[AGENT], "advance", fail)
+        _, [[step]] = crafter.watch(plan="A", seed=0, agents=[AGENT])
+    assert step["over"] and not step["end"]["success"] and "broken" in caplog.text
+    _, [steps] = crafter.watch(plan="A", seed=0, agents=[AGENT])
+    assert steps[-1]["end"]["success"]
+
+
 def test_two_agents_act_in_the_same_scene(crafter, playground):
     begun, (trained, untrained) = crafter.watch(plan="B", seed=1, agents=[AGENT, playground.untrained])
     assert begun["stages"][0]["picture"] == begun["stages"][1]["picture"]

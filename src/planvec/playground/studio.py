@@ -1,6 +1,7 @@
 """A world with its agents, shared by everybody who plays in it. What takes time happens in its threads."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -21,6 +22,7 @@ from planvec.worlds import VARIANTS, WORLDS, make
 from planvec.worlds.world import World, is_hosted
 
 Result = TypeVar("Result")
+log = logging.getLogger(__name__)
 
 EXAMPLES: dict[str, tuple[Task, ...]] = {
     "crafting": (("ChopTree",), ("MakeBread", "EatBread")),
@@ -99,7 +101,6 @@ class Studio:
         return {
             "name": self.name,
             "skills": self.world.skills,
-            "fps": 12,
             "canvas": self._canvas,
             "examples": self.examples,
             "agents": [{"name": name, "model": model} for name, model in self.cast.items()],
@@ -126,12 +127,16 @@ class Studio:
             self._steps.submit(self.actors[name].end, episode)
 
     async def map(self, name: str) -> Map | None:
-        """The map of an agent's plans, made once; None where plans are no vectors."""
+        """The map of an agent's plans, made once; None where there is none."""
         if not isinstance(self.actor(name).agent, EmbeddingAgent):
             return None
         if name not in self._maps:
             self._maps[name] = asyncio.create_task(self._draw_map(name))
-        return await asyncio.shield(self._maps[name])
+        try:
+            return await asyncio.shield(self._maps[name])
+        except Exception:  # there is a playground without it
+            log.exception("the map cannot be drawn")
+            return None
 
     def map_of(self, name: str) -> Map | None:
         """The map, if there is one by now."""
@@ -152,7 +157,11 @@ class Studio:
             if not due:
                 wanted.clear()
                 continue
-            steps = await loop.run_in_executor(self._steps, self.actors[name].advance, due)
+            try:
+                steps = await loop.run_in_executor(self._steps, self.actors[name].advance, due)
+            except Exception:  # one episode's trouble must not be everybody's
+                log.exception("acting has failed")
+                steps = [Step(episode.time, [], None, None, over=True) for episode in due]
             for episode, step in zip(due, steps, strict=True):
                 if show := audience.pop(episode, None):  # not if its watcher has left meanwhile
                     audience[episode] = show

@@ -19,7 +19,7 @@ export class PlanMap {
 
   show(map) {
     this.map = map;
-    if (!map) $("map").replaceChildren(make("p", { class: "empty" }, "This agent's plans are no vectors: no map."));
+    if (!map) $("map").replaceChildren(make("p", { class: "empty" }, "There is no map of this agent's plans."));
     this.draw();
   }
 

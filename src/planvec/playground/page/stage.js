@@ -86,8 +86,9 @@ export class Stage {
   told(step) {
     const stage = step.run === this.run && this.stages[step.stage];
     if (!stage) return;
-    const last = step.pictures.length - 1;
-    step.pictures.forEach((picture, i) => stage.queue.push({ picture, step: i === last ? step : null }));
+    const pictures = step.pictures.length ? step.pictures : [null]; // none, where acting has failed
+    const last = pictures.length - 1;
+    pictures.forEach((picture, i) => stage.queue.push({ picture, step: i === last ? step : null }));
   }
 
   want() {
@@ -128,7 +129,7 @@ export class Stage {
 
   next(stage) {
     const { picture, step } = stage.queue.shift();
-    this.show(stage, picture);
+    if (picture) this.show(stage, picture);
     if (!step) return;
     stage.time = step.time;
     stage.end = step.over ? step.end : null;
