@@ -15,12 +15,14 @@ APT = ("apt-get", "install", "-y", "--no-install-recommends", "chromium")
 
 def find() -> str | None:
     """The path of a Chromium: the system's, or the one that Playwright has downloaded."""
-    found = next(filter(None, map(shutil.which, NAMES)), None) or (MAC if Path(MAC).exists() else None)
-    if found:
-        return found
     with sync_playwright() as playwright:
-        path = playwright.chromium.executable_path
-    return path if Path(path).exists() else None
+        own = playwright.chromium.executable_path
+    return next(filter(_works, [*map(shutil.which, NAMES), MAC, own]), None)
+
+
+def _works(path: str | None) -> bool:
+    """Whether there is a browser; some systems have a script in its place that only says how to get one."""
+    return bool(path and Path(path).exists()) and _run(path, "--version", quiet=True)
 
 
 def install() -> None:
@@ -32,9 +34,11 @@ def install() -> None:
     _run(sys.executable, "-m", "playwright", "install", "chromium")
 
 
-def _run(*command: str) -> bool:
-    print(f"    {' '.join(command)}", flush=True)
-    return subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0
+def _run(*command: str, quiet: bool = False) -> bool:
+    if not quiet:
+        print(f"    {' '.join(command)}", flush=True)
+    silent = subprocess.DEVNULL if quiet else None
+    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=silent).returncode == 0
 
 
 if __name__ == "__main__":
