@@ -53,9 +53,9 @@ def save(name: str, picture: Image.Image) -> None:
 
 
 def main() -> None:
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    path, sandbox = find(), ["--no-sandbox"] if os.geteuid() == 0 else []
     with server() as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find(), args=["--disable-gpu", *sandbox])
+        browser = playwright.chromium.launch(executable_path=path, args=["--disable-gpu", *sandbox])
         for name, size, scheme, ticks in (
             ("light", LAPTOP, "light", 2),
             ("dark", LAPTOP, "dark", 3),
