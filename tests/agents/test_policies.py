@@ -38,24 +38,31 @@ def test_samples_follow_the_probabilities():
     np.testing.assert_allclose(np.bincount(drawn) / 20_000, [0.7, 0.2, 0.1], atol=0.02)
 
 
-def test_pick_and_place_grasps_what_it_attends_to():
+def test_pick_and_place_puts_each_object_in_its_place():
     head = PickAndPlace(5, objects=6, key=jax.random.key(0))
     hidden = jax.random.normal(jax.random.key(1), (4, 5))
     now = 0.2 * jax.random.normal(jax.random.key(2), (4, 18))
     outputs = head(hidden, now)
-    attention = np.exp(hidden @ head.attention.weight)
-    attention /= attention.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(outputs.attention, attention, rtol=1e-4)
-    place = np.concatenate([hidden, attention], axis=1) @ head.place.weight * METRES
-    where = np.asarray(now).reshape(4, 6, 3)[:, :, :2]
-    action = head.greedy(outputs)
-    np.testing.assert_allclose(action[:, :2], where[np.arange(4), attention.argmax(axis=1)], rtol=1e-6)
-    np.testing.assert_allclose(action[:, 2:], place, rtol=1e-4, atol=1e-6)
-    np.testing.assert_array_equal(head.sample(outputs, jax.random.key(3)), action)
+    logits = np.asarray(hidden @ head.attention.weight)
+    where = np.asarray(now).reshape(4, 6, 3)
+    places = np.asarray(hidden @ head.place.weight).reshape(4, 6, 2) * METRES
+    every, best = np.arange(4), logits.argmax(axis=1)
+    action = np.concatenate([where[every, best, :2], places[every, best]], axis=1)
+    np.testing.assert_allclose(head.greedy(outputs), action, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(head.sample(outputs, jax.random.key(3)), head.greedy(outputs))
 
-    asked = 0.1 * jax.random.normal(jax.random.key(4), (4, 4))
-    soft = np.concatenate([(attention[:, :, None] * where).sum(axis=1), place], axis=1)
-    np.testing.assert_allclose(head.loss(outputs, asked), (((soft - asked) / METRES) ** 2).sum(axis=1), rtol=1e-3)
+    taken = np.array([0, 5, 2, 2])
+    asked = np.concatenate([where[every, taken, :2], 0.1 * np.ones((4, 2))], axis=1)
+    surprise = np.log(np.exp(logits).sum(axis=1)) - logits[every, taken]
+    off = ((places[every, taken] - 0.1) / METRES) ** 2
+    flat = outputs._replace(objects=outputs.objects.at[..., 2].set(0.02))  # no object above another
+    np.testing.assert_allclose(head.loss(flat, asked), surprise + off.sum(axis=1), rtol=1e-3)
+
+
+@pytest.mark.parametrize(("point", "which"), [((0.0, 0.0), 1), ((0.004, -0.004), 1), ((0.05, 0.0), 2), ((0.3, 0.0), 2)])
+def test_a_grasp_takes_the_nearest_object_and_of_a_pile_the_top(point, which):
+    objects = jnp.array([(0.0, 0.0, 0.02), (0.004, 0.0, 0.06), (0.045, 0.0, 0.02), (-0.2, 0.0, 0.14)])
+    assert PickAndPlace(5, objects=4, key=jax.random.key(0)).grasped(objects, jnp.array(point)) == which
 
 
 @pytest.mark.parametrize(("off", "right"), [((0.019, 0, 0, 0), 1), ((0.021, 0, 0, 0), 0), ((0, 0, 0, -0.021), 0)])

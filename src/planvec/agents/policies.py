@@ -64,53 +64,66 @@ class Categorical(Head):
         return jnp.argmax(outputs, axis=-1)
 
 
-class Points(NamedTuple):
-    """The outputs of PickAndPlace, in metres."""
+class Choices(NamedTuple):
+    """The outputs of PickAndPlace: which object to take, and where to put each of them."""
 
-    attention: Array  # (…, objects), softmaxed
-    objects: Array  # (…, objects, 2), where they are
-    place: Array  # (…, 2)
+    logits: Array  # (…, objects)
+    objects: Array  # (…, objects, 3), where they are, in metres
+    places: Array  # (…, objects, 2), in metres
 
 
 class PickAndPlace(Head):
     """The object-centric head (appendix A.2): attend to an object, grasp there, then say where to put it.
 
-    In training the grasp is the attention-weighted mean of the objects' places, so that it has a gradient; when acting
-    it is the place of the most attended object. Nothing is random: sampling is choosing.
+    Two skills may be begun with either. So there is a place for each object, learned from the demonstrations that took
+    it; one place for all, as in the paper, would lie in the middle of what each of them asks for. When acting it takes
+    the most attended object: nothing is random, sampling is choosing.
     """
 
     attention: Linear
     place: Linear
 
     CLOSE = 0.02  # metres from the demonstrated point that count as right, half a cube
+    STEEP = 0.25  # metres beside the grasp that outweigh one above it: of a pile, the top is taken
 
     def __init__(self, inputs: int, objects: int, *, key: Array):
         attention_key, place_key = jax.random.split(key)
-        self.attention = Linear(inputs, objects, fan=-2, key=attention_key)  # by fan-out, two outputs would begin wild
-        self.place = Linear(inputs + objects, 2, fan=-2, key=place_key)
+        self.attention = Linear(inputs, objects, fan=-2, key=attention_key)  # by fan-out, few outputs would begin wild
+        self.place = Linear(inputs, 2 * objects, fan=-2, key=place_key)
 
-    def __call__(self, hidden: Array, now: Observation) -> Points:
-        attention = jax.nn.softmax(self.attention(hidden, out=jnp.float32))
-        place = METRES * self.place(jnp.concatenate([hidden, attention], axis=-1), out=jnp.float32)
-        return Points(attention, now.reshape(*now.shape[:-1], -1, 3)[..., :2], place)
+    def __call__(self, hidden: Array, now: Observation) -> Choices:
+        objects = now.reshape(*now.shape[:-1], -1, 3)
+        places = METRES * self.place(hidden, out=jnp.float32).reshape(*objects.shape[:-1], 2)
+        return Choices(self.attention(hidden, out=jnp.float32), objects, places)
 
-    def loss(self, outputs: Points, action: Array) -> Array:
-        """‖grasp − (x₀, y₀)‖² + ‖place − (x₁, y₁)‖², in units of METRES"""
-        grasp = jnp.einsum("...o,...ox->...x", outputs.attention, outputs.objects)
-        points = jnp.concatenate([grasp, outputs.place], axis=-1)
-        return jnp.sum(jnp.square((points - action) / METRES), axis=-1)
+    def loss(self, outputs: Choices, action: Array) -> Array:
+        """−log π(object) + ‖its place − (x₁, y₁)‖² in units of METRES, for the object grasped at (x₀, y₀)"""
+        grasped = self.grasped(outputs.objects, action[..., :2])
+        surprise = -_pick(jax.nn.log_softmax(outputs.logits), grasped)
+        off = (_pick(outputs.places, grasped) - action[..., 2:]) / METRES
+        return surprise + jnp.sum(jnp.square(off), axis=-1)
 
-    def accuracy(self, outputs: Points, action: Array) -> Array:
+    def grasped(self, objects: Array, point: Array) -> Array:
+        """Which object a grasp at (x, y) takes: the nearest, and of a pile the top one."""
+        beside = jnp.linalg.norm(objects[..., :2] - point[..., None, :], axis=-1)
+        return jnp.argmin(beside - self.STEEP * objects[..., 2], axis=-1)
+
+    def accuracy(self, outputs: Choices, action: Array) -> Array:
         off = (self.greedy(outputs) - action).reshape(*action.shape[:-1], 2, 2)
         return jnp.all(jnp.linalg.norm(off, axis=-1) < self.CLOSE, axis=-1).astype(jnp.float32)
 
-    def sample(self, outputs: Points, key: Array) -> Array:
+    def sample(self, outputs: Choices, key: Array) -> Array:
         return self.greedy(outputs)
 
-    def greedy(self, outputs: Points) -> Array:
-        best = jnp.argmax(outputs.attention, axis=-1)[..., None, None]
-        grasp = jnp.take_along_axis(outputs.objects, best, axis=-2)[..., 0, :]
-        return jnp.concatenate([grasp, outputs.place], axis=-1)
+    def greedy(self, outputs: Choices) -> Array:
+        best = jnp.argmax(outputs.logits, axis=-1)
+        return jnp.concatenate([_pick(outputs.objects, best)[..., :2], _pick(outputs.places, best)], axis=-1)
+
+
+def _pick(of_objects: Array, which: Array) -> Array:
+    """The entries of one object each: (…, objects, …) and (…) to (…, …)."""
+    index = which.reshape(*which.shape, *(1,) * (of_objects.ndim - which.ndim))
+    return jnp.take_along_axis(of_objects, index, axis=which.ndim).squeeze(which.ndim)
 
 
 class Policy(eqx.Module):
