@@ -33,7 +33,7 @@ from planvec.worlds import make
 
 CONFIG, WEIGHTS, METRICS = "config.json", "weights.safetensors", "metrics.jsonl"
 STATE, PREVIOUS = "state.safetensors", "state.previous.safetensors"
-VALIDATION = 16  # batches on which the validation figures are measured
+VALIDATION = 16  # looks at the validation pairs, each as large as four batches; their mean is logged
 NARROWEST = 8  # outputs of a layer whose weights Muon takes
 SCORED = 10  # intervals between two looks at how an agent does in its world
 
