@@ -1,4 +1,6 @@
 import json
+from collections import Counter
+from itertools import combinations
 
 import jax
 import numpy as np
@@ -9,6 +11,7 @@ from planvec import loading
 from planvec.agents import build
 from planvec.checkpoints import save_json, save_tree
 from planvec.errors import InputError
+from planvec.evaluation import evaluate, random_trial
 from planvec.training import CONFIG, WEIGHTS
 from planvec.worlds.world import Images
 
@@ -41,12 +44,15 @@ def test_what_is_not_there(name):
         pv.load(name)
 
 
-def test_the_shipped_agent_and_its_provenance():
-    folder = loading.find("crafting")
+@pytest.mark.parametrize(("name", "size"), [("crafting", 807_158 + 512 * 5 + 5), ("doom", 998_771 + 64 * 4 + 4)])
+def test_the_shipped_agents_and_their_provenance(name, size):
+    folder = loading.find(name)
     described = json.loads((folder / CONFIG).read_text())
     assert {"config", "data", "made", "validation", "scores", "command"} <= described.keys()
+    assert described["scores"].keys() == set(pv.make(name).conditions)
+    assert described["data"]["fingerprint"] == pv.make(name).fingerprint
     assert sum(path.stat().st_size for path in folder.iterdir()) < 8e6
-    assert sum(leaf.size for leaf in jax.tree.leaves(pv.load("crafting"))) == 807_158 + 512 * 5 + 5  # with its probe
+    assert sum(leaf.size for leaf in jax.tree.leaves(pv.load(name))) == size  # with its probe
 
 
 def test_the_shipped_agent_adds_plans():
@@ -62,6 +68,20 @@ def test_the_shipped_agent_adds_plans():
     assert len(episode.observations) == len(episode) + 1 <= world.horizon([3]) + 1
     less = plan - agent.plan(bread)
     assert float(less.similarity(agent.plan(chop))) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_the_shipped_agent_of_doom_does_what_it_is_shown():
+    agent, world = pv.load("doom"), pv.make("doom")
+    one, both = (random_trial(world, condition, 16, 0, "discard") for condition in ("1", "1+1"))
+    for trial in (one, both):
+        [score] = evaluate([agent], world, trial)
+        assert score.success > 0.9 and score.exact > 0.7
+    [control] = evaluate([agent], world, one, control=True)
+    assert control.success < 0.7 and control.exact < 0.4  # another's reference happens to ask for the same, at times
+    plans = [agent.plan(world.demonstrate(waypoint, seed=seed)) for seed, waypoint in enumerate(world.skills)]
+    pairs = list(combinations(range(len(plans)), 2))
+    read = [agent.read(plans[i] + plans[j]).rounded() for i, j in pairs]
+    assert read == [Counter([world.skills[i], world.skills[j]]) for i, j in pairs]
 
 
 def test_an_episode_is_deterministic_and_can_be_saved(tmp_path):
