@@ -94,7 +94,7 @@ class Coins:
                 steps.append(move(steps[-1], actions[-1]))
         return np.stack(steps), np.stack(actions)
 
-    def replay(self, demos: Recording) -> np.ndarray:
+    def replay(self, demos: Recording, progress: Callable[[int], None] = lambda replayed: None) -> np.ndarray:
         return demos.stored["steps"]
 
     def decode(self, step: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
+from rich.markup import escape
 from rich.table import Table
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 
@@ -327,8 +328,8 @@ class Train:
             recipe = datasets.Recipe(config.world, world.pairs, world.sizes, 0.1, "discard", 0)
             with progress(f"collecting {config.world}", recipe.pairs, "pairs") as update:
                 datasets.ensure(recipe, data, update)
-        with log.status("loading the demonstrations"):
-            pairs, scored = datasets.load(data, world), {}
+        with progress("loading the demonstrations", 0, "steps") as update:
+            pairs, scored = datasets.load(data, world, lambda done, total: update(done, total=total)), {}
         with progress(f"training {config.agent}", config.updates * config.batch, "samples") as update:
 
             def watch(step: int, metrics: list[dict[str, float]]) -> None:
@@ -538,7 +539,7 @@ class Worlds:
             try:
                 skills = f"Skills: {', '.join(make(name).skills)}"
             except InputError as error:  # an extra that is not installed
-                skills = str(error)
+                skills = escape(str(error))
             out.print(f"[bold]{name}[/]: {description}. {skills}")
 
 

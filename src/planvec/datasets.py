@@ -102,12 +102,17 @@ def ensure(recipe: Recipe, folder: Path, progress: Callable[[int], None] = lambd
         collect(recipe, folder, progress)
 
 
-def load(folder: Path, world: World | None = None) -> PairSet:
-    """All pairs of a folder, checked, on the accelerator."""
+def load(
+    folder: Path, world: World | None = None, progress: Callable[[int, int], None] = lambda replayed, total: None
+) -> PairSet:
+    """All pairs of a folder, checked, on the accelerator. `progress` is told how many steps there are, of all."""
     header = read_header(folder, world)
     world = world or make(header["world"])
     demos = _concatenate([part for part, _ in read_shards(folder, header)])  # small, unlike the steps they become
-    return PairSet.of(world, world.replay(demos), demos.actions, demos.lengths)
+    total = len(demos.actions) + len(demos.lengths)
+    progress(0, total)
+    steps = world.replay(demos, lambda replayed: progress(replayed, total))
+    return PairSet.of(world, steps, demos.actions, demos.lengths)
 
 
 def read_header(folder: Path, world: World | None = None) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Counting:
         lengths = np.array([len(task) for task in tasks], np.int32)
         return Recording({"steps": np.concatenate(steps).astype(np.float32)}, actions, lengths, none, none)
 
-    def replay(self, recording):
+    def replay(self, recording, progress=lambda replayed: None):
         return recording.stored["steps"]
 
     def decode(self, step):

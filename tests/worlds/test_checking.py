@@ -19,8 +19,8 @@ class Forgetful(Tabletop):
 
 
 class Short(Crafting):
-    def replay(self, demos):
-        return type(states := super().replay(demos))(*(leaf[:-1] for leaf in states))
+    def replay(self, demos, progress):
+        return type(states := super().replay(demos, progress))(*(leaf[:-1] for leaf in states))
 
 
 class Grey(Crafting):

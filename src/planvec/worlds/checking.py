@@ -61,7 +61,7 @@ def _check_recording(world: World) -> None:
     _expect(_digest(demos) == _digest(again), "`record` gives the same for the same seed")
     _expect(len(demos.lengths) == len(tasks) and (demos.lengths > 0).all(), "a demonstration of each task")
     _expect(len(demos.actions) == demos.lengths.sum(), "`actions` are laid end to end, as many as `lengths` say")
-    steps = world.replay(demos)
+    steps = world.replay(demos, lambda replayed: None)
     count = {len(leaf) for leaf in jax.tree.leaves(steps)}
     _expect(count == {demos.lengths.sum() + len(tasks)}, "`replay` gives one step more than actions for each")
     batch = jax.jit(PairSet.sample, static_argnames="batch")(

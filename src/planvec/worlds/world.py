@@ -96,8 +96,11 @@ class World(Protocol):
     ) -> Recording:
         """A demonstration of each task, each in a scene of its own."""
 
-    def replay(self, recording: Recording) -> PyTree:
-        """All stored steps of the demonstrations, end to end: one more than actions for each. [all steps, …]"""
+    def replay(self, recording: Recording, progress: Callable[[int], None]) -> PyTree:
+        """All stored steps of the demonstrations, end to end: one more than actions for each. [all steps, …]
+
+        Where this takes long, `progress` is told how many there are.
+        """
 
     def decode(self, step: PyTree) -> PyTree:
         """What an agent observes at a stored step: pure and jittable."""

@@ -14,7 +14,7 @@ from planvec.errors import InputError
 from planvec.evaluation import evaluate, make_trial
 from planvec.inspection import first_demonstrations
 from planvec.tasks import encode_tasks
-from planvec.worlds import VARIANTS, make, retrying
+from planvec.worlds import VARIANTS, WORLDS, make, retrying
 from planvec.worlds.doom import world
 from planvec.worlds.doom.attempts import DONE, EXTRAS, FAILED, attempt
 from planvec.worlds.doom.expert import choose
@@ -283,7 +283,9 @@ def test_collecting_and_loading(tmp_path, monkeypatch):
     header = collect(RECIPE, tmp_path / "data")
     assert len(header["shards"]) == 3
     assert sum(path.stat().st_size for path in tmp_path.glob("data/*.safetensors")) < 10 * 200 + 3 * 1000
-    pairs = datasets.load(tmp_path / "data")
+    told = []
+    pairs = datasets.load(tmp_path / "data", progress=lambda replayed, total: told.append((replayed, total)))
+    assert told[0] == (0, len(pairs.steps["image"])) and told[-1] == (told[0][1],) * 2
     batch = pairs.sample(jax.random.key(0), 8)
     assert len(pairs) == 10 and set(batch.now) == {"image", "waypoints"}
     assert batch.now["image"].shape == (8, 60, 80, 3) and batch.now["image"].dtype == np.uint8
@@ -329,14 +331,17 @@ WITHOUT_VIZDOOM = """
 import sys
 sys.modules["vizdoom"] = None
 import gymnasium, planvec
-for make in (lambda: planvec.make("doom"), lambda: gymnasium.make("planvec/Doom-v0")):
+from planvec.cli import Worlds
+for make in (lambda: planvec.make("doom"), lambda: gymnasium.make("planvec/Doom-v0"), lambda: planvec.load("doom")):
     try:
         make()
     except planvec.InputError as error:
         print(error)
+Worlds().run()
 """
 
 
 def test_vizdoom_is_needed_only_when_it_is_made():
     done = subprocess.run([sys.executable, "-c", WITHOUT_VIZDOOM], capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout.count("planvec[doom]") == 2, done.stderr
+    listed = [name for name in WORLDS | VARIANTS if name.startswith("doom")]
+    assert done.returncode == 0 and done.stdout.count("'planvec[doom]'") == 3 + len(listed), done.stderr

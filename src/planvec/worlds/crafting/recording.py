@@ -192,8 +192,8 @@ class _Kept:
         )
 
 
-def replay(world: "Crafting", demos: Recording, most: int = 4096) -> State:
-    """Every state of every demonstration, end to end, by doing the recorded actions again."""
+def replay(world: "Crafting", demos: Recording, progress: Callable[[int], None], most: int = 4096) -> State:
+    """Every state of every demonstration, end to end, by doing the recorded actions again, for `most` at a time."""
     parts = []
     for begin in range(0, len(demos.lengths), most):
         part = slice(begin, begin + most)
@@ -201,6 +201,7 @@ def replay(world: "Crafting", demos: Recording, most: int = 4096) -> State:
         states, _ = _replay(world, first, actions)
         inside = np.arange(len(actions) + 1) <= demos.lengths[part][:, None]
         parts.append(jax.tree.map(lambda leaf, inside=inside: np.asarray(leaf).swapaxes(0, 1)[inside], states))
+        progress(int((demos.lengths[: part.stop] + 1).sum()))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 

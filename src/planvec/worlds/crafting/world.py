@@ -141,9 +141,9 @@ class Crafting:
         self.check_tasks(codes)
         return recording.record(self, codes, random_key(*seed), noise, extras == "keep", progress)
 
-    def replay(self, demos: Recording) -> State:
+    def replay(self, demos: Recording, progress: Callable[[int], None] = lambda replayed: None) -> State:
         """Every state of every demonstration, end to end. NumPy, [all steps]"""
-        return recording.replay(self, demos)
+        return recording.replay(self, demos, progress)
 
     def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """First and last observation of each demonstration, and how often each skill was done. int32 [demo, skill]"""

@@ -102,7 +102,7 @@ class Tabletop:
             attempts=attempts,
         )
 
-    def replay(self, demos: Recording) -> np.ndarray:
+    def replay(self, demos: Recording, progress: Callable[[int], None] = lambda replayed: None) -> np.ndarray:
         """Where everything was, at every step. float32 [all steps, 18]"""
         return demos.stored["steps"]
 
