@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 EXAMPLES: dict[str, tuple[Task, ...]] = {
     "crafting": (("ChopTree",), ("MakeBread", "EatBread")),
     "tabletop": (("Stack(red,blue)",), ("PlaceInBox(green)",)),
-    "doom": (("A",), ("B",)),
+    "doom": (("A",), ("C",)),
 }
 POINTS = 6 * LANES  # demonstrations on the map
 FAN = 10  # degrees between the map's outermost skills and the horizontal
