@@ -52,7 +52,7 @@ class Coins:
     name = "coins"
     fingerprint = "coins 1"  # to be changed when stored data would no longer mean the same
     skills = COINS  # a skill is named after the coin that is brought home
-    space = Objects(len(COINS))
+    space = Objects(len(COINS), landmarks=tuple(map(tuple, HOMES.tolist())))
     conditions, glance = ("1", "2", "1+1"), ("1", "1+1")
     pairs, sizes = 2000, (1, 2)
     fps = 2

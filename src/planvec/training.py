@@ -51,7 +51,7 @@ class Config:
     embedding: int | None = None
     """Numbers in a plan vector; unless given 512 for images and 64 otherwise, as in the paper."""
     samples: float | None = None
-    """How many samples to train on, in all; unless given 60e6 in crafting, 40e6 on the tabletop, 10e6 in doom."""
+    """How many samples to train on, in all; unless given 60e6 in crafting, 10e6 on the tabletop and in doom."""
     batch: int = 1024
     """Samples in an update."""
     optimizer: Literal["muon", "adam"] = "muon"
@@ -62,8 +62,8 @@ class Config:
     """Updates over which the step size rises from zero; at most a tenth of all."""
     schedule: Literal["cosine", "constant"] = "cosine"
     """Whether the step size then falls to zero along half a cosine, or stays."""
-    weight_decay: float = 0.1
-    """Decoupled weight decay; 0 is none, as in the paper."""
+    weight_decay: float | None = None
+    """Decoupled weight decay; unless given 0.1, on the tabletop 0.3. 0 is none, as in the paper."""
     ctr: float | None = None
     """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
@@ -74,7 +74,7 @@ class Config:
     def __post_init__(self) -> None:
         if self.agent not in AGENTS:
             raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
-        for name in ("embedding", "samples"):
+        for name in ("embedding", "samples", "weight_decay"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, getattr(family(make(self.world).space), name))
         for name in ("embedding", "samples", "batch", "learning_rate", "interval"):

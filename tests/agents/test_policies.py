@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from planvec.agents.encoders import METRES, ImageEncoder
-from planvec.agents.policies import Categorical, PickAndPlace, Policy
+from planvec.agents.encoders import ImageEncoder
+from planvec.agents.policies import METRES, Categorical, PickAndPlace, Policy
 
 SHAPE = (33, 30, 3)
 

@@ -265,7 +265,7 @@ class ImageEncoder(Encoder):
         return x.astype(jnp.float32) + self.linear.bias
 
 
-METRES = 0.1  # positions are divided by this: a table is a few tenths of a metre wide
+UNIT = 0.03  # metres by which positions of objects are divided
 
 
 class VectorEncoder(Encoder):
@@ -274,7 +274,7 @@ class VectorEncoder(Encoder):
     layers: tuple[Linear, ...]
     unit: float = eqx.field(static=True)  # in metres
 
-    def __init__(self, sizes: tuple[int, ...], unit: float = METRES, *, key: Array):
+    def __init__(self, sizes: tuple[int, ...], unit: float = UNIT, *, key: Array):
         """`sizes`: of all vectors together, then of each layer's output."""
         self.unit = unit
         keys = jax.random.split(key, len(sizes))

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from planvec.agents.encoders import METRES, Encoder, Linear, Observation
+from planvec.agents.encoders import Encoder, Linear, Observation
 
 
 class Head(eqx.Module):
@@ -70,6 +70,9 @@ class Choices(NamedTuple):
     logits: Array  # (…, objects)
     objects: Array  # (…, objects, 3), where they are, in metres
     places: Array  # (…, objects, 2), in metres
+
+
+METRES = 0.1  # the unit of places, and of how far off they are
 
 
 class PickAndPlace(Head):

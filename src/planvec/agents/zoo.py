@@ -12,6 +12,7 @@ from jax import Array
 from planvec.agents.agent import Agent, Concatenate, Difference, Static
 from planvec.agents.encoders import Encoder, ImageEncoder, VectorEncoder, ViewEncoder
 from planvec.agents.policies import Categorical, PickAndPlace, Policy
+from planvec.agents.relations import RelationEncoder
 from planvec.errors import InputError
 from planvec.worlds.world import Images, Objects, Space, View
 
@@ -85,12 +86,13 @@ class ImageNetworks:
 
 @dataclass(frozen=True)
 class ObjectNetworks:
-    """Fully connected; the policy takes the observations as they are (appendix A.2). The paper gives no sizes."""
+    """g is linear in relations; the policy fully connected, on the observations as they are (appendix A.2). The paper
+    gives no sizes."""
 
     space: Objects
 
     def encoder(self, embedding: int, key: Array) -> Encoder:
-        return VectorEncoder((2 * self.space.size, 256, 256, embedding), key=key)
+        return RelationEncoder(self.space, embedding, key=key)
 
     def policy(self, observations: int, plan: int, key: Array) -> Policy:
         layers_key, head_key = jax.random.split(key)
@@ -121,13 +123,14 @@ class Family(NamedTuple):
     networks: Callable[[Any], Networks]
     embedding: int  # the paper's best
     samples: float  # to train on
-    precision: Any  # to compute in on an accelerator
+    weight_decay: float  # while training
+    precision: Any  # to compute in on an accelerator; where millimetres matter, all of it
 
 
 FAMILIES = {
-    Images: Family(ImageNetworks, embedding=512, samples=60e6, precision=jnp.bfloat16),
-    Objects: Family(ObjectNetworks, embedding=64, samples=40e6, precision=jnp.float32),  # millimetres matter
-    View: Family(ViewNetworks, embedding=64, samples=10e6, precision=jnp.bfloat16),
+    Images: Family(ImageNetworks, embedding=512, samples=60e6, weight_decay=0.1, precision=jnp.bfloat16),
+    Objects: Family(ObjectNetworks, embedding=64, samples=10e6, weight_decay=0.3, precision=jnp.float32),
+    View: Family(ViewNetworks, embedding=64, samples=10e6, weight_decay=0.1, precision=jnp.bfloat16),
 }
 
 

@@ -33,6 +33,8 @@ class Objects(NamedTuple):
     """What an agent deals with: it sees where objects are, and names two points, to pick up at and to place at."""
 
     objects: int  # x, y and z of each are observed, in metres
+    landmarks: tuple[tuple[float, float], ...] = ()  # x and y of places that may matter
+    side: float = 0.04  # how large an object is: half of it apart is no longer the same place
 
     @property
     def size(self) -> int:

@@ -14,7 +14,7 @@ from planvec.tasks import Task, encode_tasks, parse_task, show_task
 from planvec.worlds.retrying import DONE, EXTRAS, TRIES, generator, keep_trying, seed_words
 from planvec.worlds.tabletop import layouts, skills
 from planvec.worlds.tabletop.attempts import attempt
-from planvec.worlds.tabletop.geometry import OBJECTS
+from planvec.worlds.tabletop.geometry import CORNERS, CUBE, OBJECTS
 from planvec.worlds.tabletop.pool import Pool
 from planvec.worlds.tabletop.scene import scene
 from planvec.worlds.tabletop.simulator import Simulator, positions
@@ -33,7 +33,7 @@ class Tabletop:
     """The world; its simulators start when they are first needed."""
 
     name = "tabletop"
-    space = Objects(len(OBJECTS))
+    space = Objects(len(OBJECTS), tuple(CORNERS.values()), 2 * CUBE)
     conditions = ("1", "2", "1+1")
     glance = ("1", "1+1")
     pairs, sizes = 90_000, (1, 2)
