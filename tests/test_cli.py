@@ -146,13 +146,13 @@ def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
 
 def test_sizes_are_those_of_the_world(monkeypatch):
     for arguments, sizes in (
-        (["tabletop"], (64, 40e6)),
-        (["crafting"], (512, 60e6)),
-        (["--embedding", "8"], (8, 60e6)),
+        (["tabletop"], (64, 10e6, 0.3)),
+        (["crafting"], (512, 60e6, 0.1)),
+        (["--embedding", "8", "--weight-decay", "0"], (8, 60e6, 0)),
     ):
         monkeypatch.setattr(sys, "argv", ["planvec", "train", *arguments])
         config = cli._parse().config
-        assert (config.embedding, config.samples) == sizes
+        assert (config.embedding, config.samples, config.weight_decay) == sizes
 
 
 def test_agents(monkeypatch, capsys):

@@ -5,12 +5,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oracles import crafting as oracle
 from oracles.boards import plain
 
 from planvec.agents import build
 from planvec.errors import InputError
-from planvec.evaluation import Score, evaluate, make_trial, random_trial
+from planvec.evaluation import Score, evaluate, make_trial, random_trial, strangers
 from planvec.tasks import parse_condition
 from planvec.worlds import make
 
@@ -89,12 +91,26 @@ def test_the_control_shows_other_references():
 
     one = agent()
     spy = Spy(policy=one.policy, encoder=one.encoder)
-    trial = make_trial(WORLD, [[("EatBread",)] * 4], seed=0)._replace(horizon=1)
+    trial = make_trial(WORLD, [[("EatBread",), ("EatBread",), ("ChopTree",), ("ChopTree",)]], seed=0)._replace(
+        horizon=1
+    )
     for control in (False, True):
         evaluate([spy], WORLD, trial, control=control)
     shown = [images for images in seen if np.array_equal(images, trial.shown[0][0])]
-    moved = [images for images in seen if np.array_equal(images, np.roll(trial.shown[0][0], 1, axis=0))]
+    moved = [images for images in seen if np.array_equal(images, trial.shown[0][0][[2, 2, 0, 0]])]
     assert shown and moved
+
+
+@given(st.lists(st.sampled_from(["A", "B", "C"]), min_size=2, max_size=8))
+def test_strangers_want_something_else(tasks):
+    wanted = np.array([[task == name for name in "ABC"] for task in tasks], np.int32)
+    if len(set(tasks)) == 1:
+        with pytest.raises(InputError, match="all episodes are of one task"):
+            strangers(wanted)
+        return
+    for here, there in enumerate(strangers(wanted)):
+        around = [*range(here + 1, len(tasks)), *range(here)]
+        assert there == next(i for i in around if tasks[i] != tasks[here])
 
 
 def test_conditions():

@@ -50,14 +50,17 @@ def test_a_small_table(tmp_path):
 def test_it_takes_up_where_it_was(tmp_path):
     rows = reproduce.entries(CONFIG, ["cpv-plain"], seeds=1, extra_rows=False)
 
-    def stop(entry, step):
-        raise KeyboardInterrupt
+    def stop(what, done, total):
+        if what == "training cpv-plain":
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         small(rows, tmp_path, watch=stop)
-    steps = []
-    small(rows, tmp_path, watch=lambda entry, step: steps.append(step))
-    assert steps == [4]  # two updates had been done and saved
+    told = []
+    small(rows, tmp_path, watch=lambda *progress: told.append(progress))
+    assert [entry for entry in told if entry[0] == "training cpv-plain"] == [("training cpv-plain", 4, 4)]  # 2 had been
+    assert told[-2:] == [("scoring cpv-plain", 0, 2), ("scoring cpv-plain", 1, 2)]
+    assert all(done <= total for _, done, total in told)
 
 
 def test_the_papers_table_has_every_row():
@@ -78,6 +81,7 @@ def test_doom_has_the_papers_models_and_rows_without_flags():
     )
     rows = reproduce.entries(Config(world="doom"), reproduce.MODELS["doom"], seeds=3, extra_rows=True)
     assert len({row.label for row in rows}) == len(rows) == 7
+    assert [row.without for row in rows if row.control] == [("2+2",)]  # always all four: no other task
     unflagged = [row for row in rows if row.config.world != "doom"]
     assert [(row.folder, row.config.world) for row in unflagged] == [
         ("cpv-full-noflags", "doom-noflags"),
@@ -91,7 +95,9 @@ def test_pairs_are_seen_as_an_entrys_world_shows_them(tmp_path, monkeypatch):
     monkeypatch.setattr(Doom, "pool", Blank())
     datasets.collect(datasets.Recipe("doom", 4, (1, 3), 0.1, "discard", 0), tmp_path)
     flags = [
-        reproduce._load_pairs(tmp_path, make(world)).sample(jax.random.key(0), 8).now["waypoints"][..., 2]
+        reproduce._load_pairs(tmp_path, make(world), lambda *_: None)
+        .sample(jax.random.key(0), 8)
+        .now["waypoints"][..., 2]
         for world in ("doom", "doom-noflags", "doom")
     ]
     assert flags[0].any() and not flags[1].any() and (flags[0] == flags[2]).all()

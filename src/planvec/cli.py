@@ -372,7 +372,7 @@ class Evaluate:
     extras: Literal["discard", "keep"] = "discard"
     """Whether references do the task and nothing else, or what happens by the way too (and count it)."""
     control: bool = False
-    """Show each episode another one's references: how much is done without being asked."""
+    """Show the references of another task: how much is done without being asked."""
     greedy: bool = False
     """Take the likeliest action instead of sampling."""
     seed: int = 0
@@ -452,7 +452,7 @@ class Reproduce:
         rows = reproduce.entries(config, agents, self.seeds, extra_rows=not (self.only_the_ten or self.sweep))
         rows = reproduce.sweep(rows, self.sweep) if self.sweep else rows
         folder.mkdir(parents=True, exist_ok=True)
-        with progress("training", config.updates, "updates") as update:
+        with progress("beginning", 0, "") as update:
             reproduce.reproduce(
                 rows,
                 folder,
@@ -460,7 +460,7 @@ class Reproduce:
                 self.episodes,
                 self.pairs,
                 say=lambda line: log.print(line, highlight=False),
-                watch=lambda entry, step: update(step, description=f"training {entry.label}"),
+                watch=lambda what, done, total: update(done, total=total, description=what),
             )
         say((folder / "table.md").read_text())
 

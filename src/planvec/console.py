@@ -20,13 +20,18 @@ out, log = Console(), Console(stderr=True)
 
 @contextmanager
 def progress(what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
-    """A bar with the remaining time, on stderr, from the first word of progress on. Yields the function to tell it."""
+    """A bar with the remaining time, on stderr, from the first word of progress on. Yields the function to tell it.
+
+    Where less is done than before, something new has begun, and its time counts anew.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
     bar = Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=log)
     task = bar.add_task(what, total=total)
 
     def update(done: int, **changes: str) -> None:
         bar.start()
+        if done < bar.tasks[task].completed:
+            bar.reset(task)
         bar.update(task, completed=done, **changes)
 
     try:

@@ -80,14 +80,28 @@ def evaluate(
     greedy: bool = False,
     control: bool = False,
 ) -> list[Score]:
-    """Score agents of one kind together, on the same episodes. `control`: each is shown another one's references."""
-    shown = jax.tree.map(lambda leaf: np.roll(leaf, 1, axis=0), trial.shown) if control else trial.shown
+    """Score agents of one kind together, on the same episodes. `control`: shown the references of another task."""
+    others = strangers(trial.wanted) if control else slice(None)
+    shown = jax.tree.map(lambda leaf: leaf[others], trial.shown)
     bare = [replace(agent, probe=None) for agent in agents]  # not all of them may have one
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *bare)
     judge = _judge_hosted if is_hosted(world) else _judge_pure
     results = judge(stacked, world, _plans(stacked, shown), trial, jax.random.key(seed), greedy)
     shares = [np.asarray(part).mean(axis=1) for part in results]
     return [Score(*map(float, cell), len(trial.wanted), trial.horizon) for cell in zip(*shares, strict=True)]
+
+
+def strangers(wanted: np.ndarray) -> np.ndarray:
+    """For each episode the next one of which something else is wanted. int [episode]"""
+    here = np.arange(len(wanted))
+    chosen = here.copy()
+    for ahead in range(1, len(wanted)):
+        there = (here + ahead) % len(wanted)
+        fits = (chosen == here) & np.any(wanted[there] != wanted, axis=1)
+        chosen[fits] = there[fits]
+        if np.all(chosen != here):
+            return chosen
+    raise InputError("all episodes are of one task: there is no other to show them instead")
 
 
 @eqx.filter_jit

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from planvec.training import CONFIG, METRICS, Config, train
 from planvec.worlds import make
 from planvec.worlds.world import World
 
+Watch = Callable[[str, int, int], None]  # told what is being done, how much of it is, and of how much
 EVALUATION_SEED = 1  # of the references and scenes, the same for all agents
 
 
@@ -35,6 +37,7 @@ class Entry:
     skills: tuple[int, int] | None = None  # of its demonstrations' tasks; the world's own unless given
     extras: str = "discard"
     control: bool = False
+    without: tuple[str, ...] = ()  # the conditions under which it means nothing
     seeds: int = 3
 
     @property
@@ -84,7 +87,7 @@ FURTHER = {  # rows beside the models', by world: the agent, what is different a
     ),
     "tabletop": (("cpv-full", "reference of another task", {"control": True}),),
     "doom": (
-        ("cpv-full", "reference of another task", {"control": True}),
+        ("cpv-full", "reference of another task", {"control": True, "without": ("2+2",)}),  # that is all there are
         ("cpv-full", "no flags", {"world": "doom-noflags"}),
         ("naive", "no flags", {"world": "doom-noflags"}),
     ),
@@ -127,12 +130,12 @@ def reproduce(
     episodes: int = 1000,
     pairs: int | None = None,
     say: Callable[[str], None] = lambda line: None,
-    watch: Callable[[Entry, int], None] = lambda entry, step: None,
+    watch: Watch = lambda what, done, total: None,
 ) -> dict[str, Any]:
     """Train and measure what is not there yet. Everything done is kept: stop it at any time and start it again.
 
     The entries are of one world, or of variants of the first one's that store the same demonstrations; `pairs` is how
-    many of them to train on, if not as many as usual.
+    many of them to train on, if not as many as usual. `watch` is told what is being done, and how far it is.
     """
     rows = list(rows)
     world = make(rows[0].config.world)
@@ -141,13 +144,14 @@ def reproduce(
     results = load_json(path) if path.exists() else new
     for entry in rows:
         _check_same(results, entry, folder)
-    missing = {entry: [c for c in conditions if not _has(results, entry, c, episodes)] for entry in rows}
+    missing = {entry: _missing(results, entry, conditions, episodes) for entry in rows}
     missing = {entry: wanted for entry, wanted in missing.items() if wanted}
     for entry, wanted in missing.items():
-        agents = _trained(entry, missing, folder, pairs, results, say, lambda step, entry=entry: watch(entry, step))
+        agents = _trained(entry, missing, folder, pairs, results, say, watch)
         save_json(path, results)
         world = make(entry.config.world)
-        for condition in wanted:
+        for number, condition in enumerate(wanted):
+            watch(f"scoring {entry.label}", number, len(wanted))
             trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
             scores = evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
             for seed, score in enumerate(scores):
@@ -173,10 +177,12 @@ def _check_same(results: dict[str, Any], entry: Entry, folder: Path) -> None:
                 )
 
 
-def _has(results: dict[str, Any], entry: Entry, condition: str, episodes: int) -> bool:
-    """Whether a cell of the table has been measured, on as many episodes, for all its seeds."""
-    cells = [row for row in results["rows"] if (row["agent"], row["condition"]) == (entry.label, condition)]
-    return {row["seed"] for row in cells if row["episodes"] >= episodes} >= set(range(entry.seeds))
+def _missing(results: dict[str, Any], entry: Entry, conditions: Sequence[str], episodes: int) -> list[str]:
+    """The conditions under which a row has not been measured, on as many episodes, for all its seeds."""
+    cells = [row for row in results["rows"] if row["agent"] == entry.label and row["episodes"] >= episodes]
+    known = {(row["condition"], row["seed"]) for row in cells}
+    wanted = [condition for condition in conditions if condition not in entry.without]
+    return [condition for condition in wanted if not known >= {(condition, seed) for seed in range(entry.seeds)}]
 
 
 def _trained(
@@ -186,7 +192,7 @@ def _trained(
     pairs: int,
     results: dict[str, Any],
     say: Callable[[str], None],
-    watch: Callable[[int], None],
+    watch: Watch,
 ) -> list[Agent]:
     """The entry's agents, one for each seed. Where they are not there yet they train, with the others that can."""
     if not entry.finished(folder):
@@ -194,15 +200,16 @@ def _trained(
         skills = entry.skills or make(entry.config.world).sizes
         recipe = datasets.Recipe(entry.config.world, pairs, skills, 0.1, entry.extras, 0)
         say(f"{pairs} pairs of {skills[0]}-{skills[1]} skills, extras: {entry.extras}")
-        datasets.ensure(recipe, data)
-        loaded = _load_pairs(data, make(entry.config.world))
+        datasets.ensure(recipe, data, lambda done: watch("collecting pairs", done, pairs))
+        loaded = _load_pairs(data, make(entry.config.world), partial(watch, "loading steps"))
         kinds = {one.folder: one for one in [entry, *others] if one.program == entry.program}
         kinds = {name: one for name, one in kinds.items() if not one.finished(folder)}
         say(f"training {', '.join(kinds)}: {entry.seeds} seeds together, {entry.config.updates} updates")
         trainings = [(one.run(folder, seed), one.seeded(seed)) for seed in range(entry.seeds) for one in kinds.values()]
         runs, configs = zip(*trainings, strict=True)
         began = time.perf_counter()
-        train(configs, runs, loaded, describe(data), lambda step, metrics: watch(step))
+        label, updates = f"training {entry.label}", entry.config.updates
+        train(configs, runs, loaded, describe(data), lambda step, metrics: watch(label, step, updates))
         together = {"trainings": len(runs), "seconds": time.perf_counter() - began}
         for run, config in trainings:
             last = json.loads((run / METRICS).read_text().splitlines()[-1])
@@ -214,11 +221,11 @@ def _trained(
 _pairs: dict[Path, PairSet] = {}
 
 
-def _load_pairs(data: Path, world: World) -> PairSet:
+def _load_pairs(data: Path, world: World, progress: Callable[[int, int], None]) -> PairSet:
     """The pairs of the folder last asked for, kept on the accelerator; as they are seen in a variant of their world."""
     if data not in _pairs:
         _pairs.clear()
-        _pairs[data] = datasets.load(data, world)
+        _pairs[data] = datasets.load(data, world, progress)
     return replace(_pairs[data], world=world)
 
 
