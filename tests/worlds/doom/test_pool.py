@@ -2,18 +2,19 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
+from mmap import mmap
 from pathlib import Path
 
 import numpy as np
 import pytest
+from worlds.processes import comes_true, gone, is_alive, pids
 
 from planvec.errors import InputError
-from planvec.worlds.doom import pool as pools
+from planvec.worlds.doom import sweep as sweeping
 from planvec.worlds.doom.level import SCALE
 from planvec.worlds.doom.motion import HEADINGS, State
 from planvec.worlds.doom.pool import Pool
+from planvec.worlds.doom.sweep import sweep
 
 COUNT = 90
 SHARED = Path("/dev/shm")
@@ -38,10 +39,6 @@ def pictures(states, pair):
     return pair.draw(states)
 
 
-def pids(pool):
-    return [worker.process.pid for worker in pool._processes]
-
-
 def engines(pool):
     """Whichever of a worker's threads started them."""
     found = []
@@ -49,24 +46,6 @@ def engines(pool):
         for task in Path(f"/proc/{pid}/task").iterdir():
             found += [int(child) for child in (task / "children").read_text().split()]
     return found
-
-
-def is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def comes_true(what, seconds=10.0):
-    until = time.monotonic() + seconds
-    while not what() and time.monotonic() < until:
-        time.sleep(0.05)
-    return what()
-
-
-def gone(numbers):
-    return comes_true(lambda: not any(map(is_alive, numbers)))
 
 
 def nothing_new(before):
@@ -107,28 +86,6 @@ def test_the_dead_are_replaced(states, pictures, pair, who):
     assert not set(old) & set(who(pair)) and gone(old)
 
 
-def test_a_worker_killed_at_work_is_replaced_and_its_work_done(states, pictures, pair):
-    many = State(*(np.concatenate([part] * 30) for part in states))
-    old = pids(pair)
-    killer = threading.Timer(0.1, os.kill, (old[0], signal.SIGKILL))
-    killer.start()
-    drawn = pair.draw(many)
-    killer.join()
-    np.testing.assert_array_equal(drawn, np.concatenate([pictures] * 30))
-    assert pids(pair)[0] != old[0] and pids(pair)[1] == old[1]
-
-
-def test_workers_that_always_die_are_an_error(states, monkeypatch):
-    monkeypatch.setattr(pools, "_WORKER", (sys.executable, "-c", ""))
-    with Pool("open", 2) as pool, pytest.raises(RuntimeError, match="died"):
-        pool.draw(states)
-
-
-def test_bad_input():
-    with pytest.raises(InputError, match="at least one"):
-        Pool("open", 0)
-
-
 def test_workers_run_without_jax(states, pair):
     pair.draw(states)
     for pid in pids(pair):
@@ -150,18 +107,6 @@ def test_a_closed_pool_leaves_nothing_behind(states, tmp_path, monkeypatch):
         pool.draw(states)
 
 
-def test_closing_while_at_work_does_not_hang(states):
-    pool = Pool("open", 2)
-    pool.draw(states)
-    processes = pids(pool) + engines(pool)
-    closer = threading.Timer(0.1, pool.close)
-    closer.start()
-    with pytest.raises(InputError, match="closed"):
-        pool.draw(State(*(np.concatenate([part] * 100) for part in states)))
-    closer.join()
-    assert gone(processes)
-
-
 def test_workers_end_when_told_to(states):
     pool = Pool("open", 1)
     pool.draw(states)
@@ -171,11 +116,45 @@ def test_workers_end_when_told_to(states):
     pool.close()
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_of_a_worker_that_is_killed_while_it_starts(tmp_path, monkeypatch, how):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    pool = Pool("open", 1)
+    [worker] = pids(pool)
+    assert comes_true(lambda: memory(worker))
+    mine = memory(worker)
+    os.kill(worker, how)
+    pool.close()
+    assert comes_true(lambda: not any(path.exists() for path in mine) and not list(tmp_path.iterdir()))
+    assert comes_true(lambda: not of_folder(tmp_path))
+
+
+def memory(pid):
+    """A worker's shared memory that has a name."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {Path(line.split()[-1]) for line in maps if "/dev/shm/ViZDoom" in line and not line.endswith("(deleted)")}
+
+
+def test_sweeping_takes_only_old_memory_that_nobody_has(monkeypatch):
+    names = [SHARED / f"planvec-{os.getpid()}-{what}" for what in ("used", "unused")]
+    for path in names:
+        path.write_bytes(b"some")
+    with names[0].open("r+b") as file, mmap(file.fileno(), 0):
+        sweep(f"planvec-{os.getpid()}-*")
+        assert all(path.exists() for path in names)  # just made
+        monkeypatch.setattr(sweeping, "LINGER", -1.0)
+        sweep(f"planvec-{os.getpid()}-*")
+        assert [path.exists() for path in names] == [True, False]
+    sweep(f"planvec-{os.getpid()}-*")
+    assert not names[0].exists()
+
+
 ORPHANS = """
 import os, signal, sys
 import numpy as np
 from planvec.worlds.doom.motion import State
 from planvec.worlds.doom.pool import Pool
+from planvec.worlds.doom.sweep import sweep
 pool = Pool("open", 2)
 if sys.argv[1] == "at work":
     pool.draw(State(np.array([[2**23, 2**23, 0]] * 9, np.int32), np.zeros((9, 4, 2), np.int32), np.zeros((9, 4), bool)))

@@ -1,16 +1,11 @@
-import os
-import signal
-import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from worlds.processes import pids
 
 from planvec.errors import InputError
-from planvec.worlds.tabletop import pool as pools
 from planvec.worlds.tabletop.layouts import random_layout
 from planvec.worlds.tabletop.pool import Pool
 from planvec.worlds.tabletop.simulator import Simulator, positions
@@ -39,28 +34,6 @@ def pair():
         yield pool
 
 
-def pids(pool):
-    return [worker.process.pid for worker in pool._processes]
-
-
-def is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def gone(numbers, seconds=10.0):
-    """Whether processes end within a time."""
-    until = time.monotonic() + seconds
-    while any(map(is_alive, numbers)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return not any(map(is_alive, numbers))
-
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-
-
 @pytest.mark.parametrize("workers", [2, 3])
 def test_any_number_of_workers_gives_the_same(batch, workers):
     places, actions, before, after = batch
@@ -78,33 +51,6 @@ def test_small_batches(batch, pair, count):
     states, sane = pair.step(before, actions)
     np.testing.assert_array_equal(states, after)
     assert sane.shape == (count,)
-
-
-def test_dead_workers_are_replaced(batch, pair):
-    _, actions, before, after = batch
-    old = pids(pair)
-    for pid in old:
-        os.kill(pid, signal.SIGKILL)
-    np.testing.assert_array_equal(pair.step(before, actions)[0], after)
-    assert not set(old) & set(pids(pair))
-
-
-def test_a_worker_killed_at_work_is_replaced_and_its_work_done(batch, pair):
-    _, actions, before, after = batch
-    pair.place(batch[0][:2])  # all workers have started
-    old = pids(pair)
-    killer = threading.Timer(0.05, os.kill, (old[0], signal.SIGKILL))
-    killer.start()
-    states, sane = pair.step(np.tile(before, (5, 1)), np.tile(actions, (5, 1)))
-    killer.join()
-    np.testing.assert_array_equal(states, np.tile(after, (5, 1)))
-    assert sane.all() and pids(pair)[0] != old[0] and pids(pair)[1] == old[1]
-
-
-def test_workers_that_always_die_are_an_error(batch, monkeypatch):
-    monkeypatch.setattr(pools, "_COMMAND", (sys.executable, "-c", ""))
-    with Pool(2) as pool, pytest.raises(RuntimeError, match="died"):
-        pool.place(batch[0])
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -148,52 +94,9 @@ def test_bad_input_is_named(batch, pair):
         Pool(0)
 
 
-@linux
-def test_a_closed_pool_leaves_nothing_behind(batch):
-    before = set(Path("/dev/shm").iterdir()) if Path("/dev/shm").exists() else set()
-    pool = Pool(2)
-    pool.place(batch[0][:4])
-    workers = pids(pool)
-    assert all(map(is_alive, workers))
-    pool.close()
-    pool.close()
-    assert gone(workers)
-    assert not before or set(Path("/dev/shm").iterdir()) <= before
-    with pytest.raises(InputError, match="closed"):
-        pool.place(batch[0])
-
-
-@linux
-def test_closing_while_at_work_does_not_hang(batch):
-    _, actions, before, _ = batch
-    pool = Pool(2)
-    workers = pids(pool)
-    threading.Timer(0.3, pool.close).start()
-    with pytest.raises((InputError, RuntimeError)):
-        pool.step(np.tile(before, (100, 1)), np.tile(actions, (100, 1)))
-    assert gone(workers)
-
-
-@linux
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_workers_run_without_jax(batch, pair):
     pair.place(batch[0])
     for pid in pids(pair):
         assert "libmujoco" in (maps := Path(f"/proc/{pid}/maps").read_text())
         assert "jaxlib" not in maps
-
-
-ORPHANS = """
-import os, signal, sys
-from planvec.worlds.tabletop.pool import Pool
-pool = Pool(2)
-print(*(worker.process.pid for worker in pool._processes), flush=True)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@linux
-def test_workers_end_when_their_parent_is_killed():
-    parent = subprocess.run([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True)
-    workers = [int(pid) for pid in parent.stdout.split()]
-    assert parent.returncode == -signal.SIGKILL and len(workers) == 2
-    assert gone(workers)

@@ -2,10 +2,12 @@
 
 Nothing of an engine outlives its process, however that ends: the engine is started so that the kernel ends it with its
 parent, and as soon as it runs, all its names are taken away: of its shared memory, and of the folder with its files.
+Until then another process watches over them.
 """
 
 import os
 import shlex
+import subprocess
 import sys
 import tempfile
 from contextlib import chdir
@@ -29,7 +31,7 @@ ENGINE_ERRORS = (
 )
 SMALL, LARGE = (160, 120), (320, 240)  # width and height; the engine has none smaller
 
-_GUARD = Path(__file__).with_name("guard.py")
+_GUARD, _SWEEP = ([sys.executable, "-IS", str(Path(__file__).with_name(name))] for name in ("guard.py", "sweep.py"))
 _HIDDEN = tuple(round(SCALE * coordinate) for coordinate in CLOSET)
 _ANGLES = np.rint(65536 / HEADINGS * np.arange(HEADINGS)).astype(int).tolist()  # as fractions of Doom's circle
 
@@ -40,9 +42,13 @@ class Engine:
     def __init__(self, level: str, large: bool = False) -> None:
         self._large = large
         self._shown = [_HIDDEN] * len(WAYPOINTS)  # where the markers are
-        with tempfile.TemporaryDirectory(prefix="planvec-doom-") as folder:
+        with (
+            tempfile.TemporaryDirectory(prefix="planvec-doom-") as folder,
+            subprocess.Popen([*_SWEEP, folder], stdin=subprocess.PIPE, start_new_session=True) as sweeper,
+        ):
             self.game = _start(level, LARGE if large else SMALL, Path(folder))
             _forget_shared_memory()
+            sweeper.stdin.write(b"started\n")
 
     def draw(self, states: State) -> np.ndarray:
         """A picture of each. uint8 [state, height, width, 3]"""
@@ -110,7 +116,7 @@ def _start(level: str, size: tuple[int, int], folder: Path) -> vizdoom.DoomGame:
 
 def _guarded(engine: str, folder: Path) -> Path:
     """A program that is the engine, but dies with this process."""
-    script, command = folder / "engine", [sys.executable, "-IS", str(_GUARD), str(os.getpid()), engine]
+    script, command = folder / "engine", [*_GUARD, str(os.getpid()), engine]
     script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     script.chmod(0o700)
     return script

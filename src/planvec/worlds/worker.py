@@ -1,18 +1,24 @@
 """One of a pool's worker processes: reads pieces of work from its standard input, and answers on its standard output.
 
+    python worker.py PARENT MODULE FUNCTION OPTION…
+
+The module's function is called with the options, and gives a function from a piece of work to its answer.
+
 It is run as a file and takes planvec for a bare folder of modules, so that it starts without jax: in a fraction of the
 time and the memory. It ends when its input does, or when its parent is gone.
 """
 
+import importlib
 import os
 import pickle
-import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 def _take_for_bare_folders(folder: Path) -> None:
@@ -23,26 +29,21 @@ def _take_for_bare_folders(folder: Path) -> None:
         sys.modules[name] = package
 
 
-def _end_with_parent() -> None:
+def _end_with(parent: int) -> None:
     """The input may be held open by other children of a parent that was killed."""
-    parent = os.getppid()
     while os.getppid() == parent:
-        time.sleep(1.0)
+        time.sleep(0.5)
     os._exit(1)
 
 
-def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    from planvec.worlds.tabletop.pool import work
-    from planvec.worlds.tabletop.simulator import Simulator
-
-    simulator = Simulator()
+def _serve(work: Callable[[Any], Any], requests: BinaryIO, answers: BinaryIO) -> None:
     while True:
         try:
-            request = pickle.load(requests)
-        except (EOFError, pickle.UnpicklingError):  # the second: in the middle of a request
+            piece = pickle.load(requests)
+        except (EOFError, pickle.UnpicklingError):  # the second: in the middle of a piece
             return
         try:
-            answer = work(simulator, *request)
+            answer = work(piece)
         except Exception as error:  # for the parent to raise
             answer = error
         pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
@@ -50,15 +51,14 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends its workers
-    _take_for_bare_folders(Path(__file__).parents[3])
+    parent, module, function, *options = sys.argv[1:]
+    _take_for_bare_folders(Path(__file__).parents[2])
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed must not mix with the answers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        _serve(sys.stdin.buffer, answers)
-    except BrokenPipeError:
-        os._exit(1)  # the parent is gone: nothing to tell, nobody to tell it to
+    work = getattr(importlib.import_module(module), function)(*options)
+    threading.Thread(target=_end_with, args=[int(parent)], daemon=True).start()
+    with suppress(BrokenPipeError):  # the parent is gone: nothing to tell, nobody to tell it to
+        _serve(work, sys.stdin.buffer, answers)
 
 
 if __name__ == "__main__":
