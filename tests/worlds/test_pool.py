@@ -88,12 +88,6 @@ def test_work_over_which_workers_always_die_is_an_error(pair):
     assert list(pair.share(SQUARES)) == [number**2 for number in range(50)]
 
 
-def test_workers_that_never_start_are_an_error(monkeypatch):
-    monkeypatch.setattr(pools, "_WORKER", (sys.executable, "-c", ""))
-    with Pool(start, workers=2) as pool, pytest.raises(RuntimeError, match="died"):
-        list(pool.share(SQUARES))
-
-
 def test_a_pool_has_workers():
     with pytest.raises(InputError, match="at least one"):
         Pool(start, workers=0)

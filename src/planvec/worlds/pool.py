@@ -130,14 +130,10 @@ class _Worker:
             self.process.wait()
 
     def _start(self) -> None:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        # In a session of its own, as Ctrl-C is for the parent.
-        self.process = subprocess.Popen(self._command, **pipes, env=self._environment(), start_new_session=True)
-
-    def _environment(self) -> dict[str, str]:
-        """Workers are one core each, and find modules where this process does."""
+        """It is one core's, finds modules where this process does, and has a session of its own: Ctrl-C is not for it."""
         own = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-        return os.environ | own | self._settings
+        environment, pipe = os.environ | own | self._settings, subprocess.PIPE
+        self.process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, env=environment, start_new_session=True)
 
     def _ask(self, piece: Any) -> Any:
         """If the process has died, raises one of the pipes' errors."""
