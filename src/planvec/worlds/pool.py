@@ -130,7 +130,7 @@ class _Worker:
             self.process.wait()
 
     def _start(self) -> None:
-        """It is one core's, finds modules where this process does, and has a session of its own: Ctrl-C is not for it."""
+        """It finds modules where this process does. In a session of its own, as Ctrl-C is for the parent."""
         own = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
         environment, pipe = os.environ | own | self._settings, subprocess.PIPE
         self.process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, env=environment, start_new_session=True)
