@@ -150,8 +150,8 @@ def reproduce(
         agents = _trained(entry, missing, folder, pairs, results, say, watch)
         save_json(path, results)
         world = make(entry.config.world)
-        for number, condition in enumerate(wanted):
-            watch(f"scoring {entry.label}", number, len(wanted))
+        watch(f"scoring {entry.label}", 0, len(wanted))
+        for number, condition in enumerate(wanted, start=1):
             trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
             scores = evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
             for seed, score in enumerate(scores):
@@ -159,6 +159,7 @@ def reproduce(
                 results["rows"].append(cell | {"training": f"{entry.folder}-{seed}", "made": provenance()["commit"]})
             mean = np.mean([score.success for score in scores])
             say(f"{entry.label}, {condition}: {mean:.1%} of {episodes} episodes")
+            watch(f"scoring {entry.label}", number, len(wanted))
         save_json(path, results)
     write(results, folder)
     return results
