@@ -35,7 +35,7 @@ class Collect:
     world: Positional[str | None] = None
     """Which world; see `planvec worlds`."""
     pairs: int | None = None
-    """How many pairs; the paper's number unless given. The two of a pair do the same task in different scenes."""
+    """How many pairs; the world's usual number unless given. The two of a pair do the same task in different scenes."""
     skills: str | None = None
     """How many skills a task has: a range, or one number. Unless given 2-4 in crafting, 1-2 on the tabletop, 1-3 in
     doom."""
@@ -306,7 +306,7 @@ class Train:
     out: Path | None = None
     """The run's folder: config, metrics, weights."""
     data: Path | None = None
-    """A folder made by `planvec collect`; without it, the paper's 40,000 pairs are collected into OUT-data."""
+    """A folder made by `planvec collect`; without it, the world's usual number of pairs is collected into OUT-data."""
     episodes: int = 100
     """Episodes for each condition when the trained agent is scored; 0 leaves it out."""
     deterministic: bool = False
@@ -429,12 +429,12 @@ class Reproduce:
     episodes: int = 1000
     """Episodes in each cell of the table."""
     pairs: int | None = None
-    """Pairs of demonstrations to train on; the paper's number unless given."""
+    """Pairs of demonstrations to train on; the world's usual number unless given."""
     conditions: str | None = None
     """The table's columns; the paper's unless given."""
     sweep: str | None = None
     """Train each once for every value of an option: embedding=64,128,256,512 or ctr=1,0.1."""
-    only_the_ten: bool = False
+    only_models: bool = False
     """Leave out the rows beside those of the models, such as the control."""
     interval: int = 5000
     """Updates between two checkpoints."""
@@ -449,7 +449,7 @@ class Reproduce:
         named = {None: reproduce.MODELS.get(self.world, AGENTS), "all": AGENTS}
         agents = list(named.get(self.agents) or map(str.strip, self.agents.split(",")))
         config = TrainConfig(world=self.world, samples=self.samples, interval=self.interval)
-        rows = reproduce.entries(config, agents, self.seeds, extra_rows=not (self.only_the_ten or self.sweep))
+        rows = reproduce.entries(config, agents, self.seeds, extra_rows=not (self.only_models or self.sweep))
         rows = reproduce.sweep(rows, self.sweep) if self.sweep else rows
         folder.mkdir(parents=True, exist_ok=True)
         with progress("beginning", 0, "") as update:
@@ -480,7 +480,10 @@ class Agents:
 
 @dataclass
 class Bench:
-    """Measure speeds on this machine, beside whatever comparable is installed."""
+    """Measure speeds on this machine, beside whatever comparable is installed.
+
+    Example: planvec bench crafting --batch 1024 --json out/bench.json
+    """
 
     what: Positional[Literal["crafting", "tabletop", "doom", "training", "play"]] = "crafting"
     """What to measure: the crafting world; the tabletop; doom; training and evaluation of cpv-full; the playground."""

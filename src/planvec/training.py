@@ -49,7 +49,7 @@ class Config:
     seed: int = 0
     """Initial weights and the order of samples follow from it."""
     embedding: int | None = None
-    """Numbers in a plan vector; unless given 512 for images and 64 otherwise, as in the paper."""
+    """Numbers in a plan vector; unless given 512 in crafting, 64 in the other worlds."""
     samples: float | None = None
     """How many samples to train on, in all; unless given 60e6 in crafting, 10e6 on the tabletop and in doom."""
     batch: int = 1024
