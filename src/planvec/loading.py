@@ -36,12 +36,19 @@ def find(name: str | Path) -> Path:
     if isinstance(name, Path) or "/" in name:
         folder = Path(name)
         if not (folder / WEIGHTS).exists():
-            raise InputError(f"{folder} is not a run: it has no {WEIGHTS}")
+            raise InputError(
+                f"{folder} is not a run: it has no {WEIGHTS}; train one, planvec train crafting --out {folder}, "
+                f"or name a shipped agent: {', '.join(shipped())}"
+            )
         return folder
-    shipped = sorted(path.name for path in SHIPPED.iterdir() if (path / WEIGHTS).exists()) if SHIPPED.exists() else []
-    if name not in shipped:
+    if name not in shipped():
         raise InputError(
-            f"no shipped agent is called '{name}' (there is {', '.join(shipped) or 'none'}); "
+            f"no shipped agent is called '{name}' (there is {', '.join(shipped())}); "
             f"for a run of your own write its path with a slash, as in ./{name}"
         )
     return SHIPPED / name
+
+
+def shipped() -> list[str]:
+    """The agents that come with planvec, by name."""
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{WEIGHTS}"))

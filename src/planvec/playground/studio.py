@@ -12,12 +12,12 @@ import numpy as np
 from planvec.agents.agent import EmbeddingAgent
 from planvec.checkpoints import load_json
 from planvec.errors import InputError
-from planvec.loading import SHIPPED, find, load
+from planvec.loading import find, load, shipped
 from planvec.plans import Plan
 from planvec.playground import frames
 from planvec.playground.actors import LANES, Actor, Episode, Step, make_actor
 from planvec.tasks import Task
-from planvec.training import CONFIG, WEIGHTS, Config
+from planvec.training import CONFIG, Config
 from planvec.worlds import VARIANTS, WORLDS, make
 from planvec.worlds.world import World, is_hosted
 
@@ -176,8 +176,7 @@ class Studio:
 
 def agents_of(world: str, runs: Sequence[str] = ()) -> dict[str, str]:
     """Which model each agent of a world is: the shipped ones by name, and runs by their folders."""
-    shipped = sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{WEIGHTS}"))
-    names = sorted(shipped, key=lambda name: (name != world, name)) + list(runs)
+    names = sorted(shipped(), key=lambda name: (name != world, name)) + list(runs)
     configs = {name: _config(name) for name in names}
     return {name: config.agent for name, config in configs.items() if config.world == world}
 
