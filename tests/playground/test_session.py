@@ -127,6 +127,18 @@ def test_the_map_shows_each_skill_its_own_way(crafter, playground):
     assert np.abs(without["points"]).max() == pytest.approx(1)
 
 
+def test_doom(visit):
+    with visit() as visitor:
+        world = visitor.ask(do="open", world="doom")
+        assert world["skills"] == ["A", "B", "C", "D"] and world["agents"] == [{"name": "doom", "model": "cpv-full"}]
+        for seed, (name, waypoint) in enumerate({"A": "A", "B": "C"}.items()):
+            demo = visitor.ask(do="demonstrate", name=name, task=[waypoint], seed=seed)
+            assert demo["events"][-1] == waypoint and len(demo["film"]) == len(demo["events"]) + 1
+        begun, [steps] = visitor.watch(plan="A + B", seed=0, agents=["doom"])
+        assert begun["task"] == ["A", "C"] and steps[-1]["end"]["success"]
+        assert {"A", "C"} <= {step["event"] for step in steps} and np.allclose(steps[-1]["left"], 0, atol=0.5)
+
+
 def test_a_plan_of_nothing_is_run_too(crafter):
     begun, [steps] = crafter.watch(plan="A - A", seed=0, agents=[AGENT])
     assert begun["task"] == [] and len(steps) == begun["horizon"]
