@@ -187,7 +187,7 @@ def test_a_foreign_page_gets_no_socket(browser, playground):
 
 
 def test_a_phone(open_page):
-    """Nothing is wider than the screen, and everything can be reached with the keyboard."""
+    """Nothing is wider than the screen; Enter runs the plan that is written."""
     page = open_page(START, viewport={"width": 360, "height": 740}, color_scheme="dark")
     expect(page.get_by_role("button", name="Run")).to_be_enabled()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -198,6 +198,60 @@ def test_a_phone(open_page):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(25, 29, 27)"
     page.get_by_role("button", name=re.compile("Colours")).click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 250, 246)"
+
+
+def press(page, element, key="Enter"):
+    """Go to an element with Tab, from wherever the page is, and press a key there."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if element.evaluate("element => element === document.activeElement"):
+            return page.keyboard.press(key)
+    pytest.fail(f"Tab does not reach {element}")
+
+
+def test_everything_with_the_keyboard_alone(open_page):
+    page = open_page(START)
+    run, pause, step, scene, new = (
+        page.get_by_role("button", name=name) for name in ("Run", "Pause", "Step", "New scene", "New demonstration")
+    )
+    expect(run).to_be_enabled()
+    press(page, page.get_by_role("button", name=re.compile("Colours")))
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    dialog = page.get_by_role("dialog")
+    press(page, new)
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(new).to_be_focused()
+    page.keyboard.press("Enter")
+    press(page, dialog.get_by_role("button", name="break rock"), "Space")
+    press(page, dialog.get_by_role("button", name="Demonstrate"))
+    expect(page.locator("#card-C .card-task")).to_have_text("break rock")
+    press(page, run)
+    steps = page.locator(".steps")
+    expect(steps).to_have_text(re.compile("step [1-9]"))
+    press(page, pause)
+    at = int(steps.inner_text().split()[1])
+    press(page, step)
+    expect(steps).to_have_text(re.compile(f"step {at + 1} of"))
+    press(page, scene, "Space")
+    expect(page).not_to_have_url(re.compile("scene=0"))
+
+
+def test_whoever_wants_little_motion_gets_it(open_page):
+    """Films play at the press of a button alone, and bars jump."""
+    page = open_page(START)
+    film = page.locator("#card-A .when").first
+    expect(film).to_have_text(re.compile("step"))
+    assert page.locator(".bar").first.evaluate("bar => getComputedStyle(bar).transitionDuration") != "0s"
+    page = open_page(START, reduced_motion="reduce")
+    film = page.locator("#card-A .when").first
+    page.locator("#card-A .pictures").hover()
+    page.wait_for_timeout(300)
+    assert film.inner_text() == "before"
+    assert page.locator(".bar").first.evaluate("bar => getComputedStyle(bar).transitionDuration") == "0s"
+    page.get_by_role("button", name="Play demonstration A").click()
+    expect(film).to_have_text(re.compile("step"))
 
 
 def test_a_world_that_cannot_be_opened(open_page, playground, monkeypatch):
