@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
-from planvec import cli, probing, recordings
+from planvec import cli, probing, recordings, training
 from planvec.agents import AGENTS
+from planvec.training import Diverged
 from planvec.worlds import make
 
 
@@ -141,7 +142,18 @@ def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
     planvec("evaluate", run, "--task", "EatBread+ChopTree", "--episodes", 4, monkeypatch=monkeypatch)
     assert "EatBread+ChopTree" in capsys.readouterr().out.replace("\n", "")
     planvec(*train, "--seed", 1, monkeypatch=monkeypatch, code=2)
-    assert "another config" in capsys.readouterr().err
+    assert "a training with seed 0, not 1" in capsys.readouterr().err.replace("\n", " ")
+    planvec(*evaluate, "--control", "--task", "EatBread", monkeypatch=monkeypatch, code=2)
+    assert "EatBread is left out: all episodes are of one task" in capsys.readouterr().err
+
+    def diverge(*_):
+        raise Diverged("a loss is not a number")
+
+    monkeypatch.setattr(training, "train", diverge)
+    planvec(*train, monkeypatch=monkeypatch, code=1)
+    assert capsys.readouterr().err.endswith("planvec: a loss is not a number\n")
+    planvec("probe", "crafting", monkeypatch=monkeypatch, code=2)
+    assert "shipped agents have their probe" in capsys.readouterr().err
 
 
 def test_sizes_are_those_of_the_world(monkeypatch):

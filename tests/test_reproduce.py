@@ -115,11 +115,19 @@ class Blank:
 
 
 def test_sweeps():
-    rows = reproduce.entries(Config(), ["cpv-full"], seeds=1, extra_rows=False)
+    rows = reproduce.entries(Config(), ["tecnet"], seeds=1, extra_rows=False)
     swept = reproduce.sweep(rows, "embedding=64,128")
     assert [row.config.embedding for row in swept] == [64, 128] and len({row.folder for row in swept}) == 2
     assert [row.config.ctr for row in reproduce.sweep(rows, "ctr=1,0.1")] == [1.0, 0.1]
-    for text in ("embedding", "colour=red", "embedding=big", "seed=1,2", "embedding="):
+    for text in (
+        "embedding",
+        "colour=red",
+        "embedding=big",
+        "seed=1,2",
+        "samples=1e6,2e6",
+        "optimizer=sgd",
+        "embedding=",
+    ):
         with pytest.raises(InputError):
             reproduce.sweep(rows, text)
 

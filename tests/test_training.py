@@ -218,6 +218,8 @@ def test_muon_takes_the_matrices_and_adam_the_rest():
 def test_ctr_weighs_imitation():
     assert Config(agent="tecnet").weights.imitation == 0.1
     assert Config(agent="tecnet", ctr=1.0).weights.imitation == 1.0
+    with pytest.raises(InputError, match="cpv-full has none"):
+        Config(agent="cpv-full", ctr=1.0)
 
 
 def test_float32_on_the_cpu():

@@ -19,7 +19,7 @@ import planvec
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.console import complain, log, out, progress, random_trials, say, score_all, scores_table
-from planvec.errors import InputError
+from planvec.errors import Failure, InputError
 from planvec.evaluation import evaluate, make_trial
 from planvec.training import Config as TrainConfig
 from planvec.worlds.world import World
@@ -182,18 +182,21 @@ class Probe:
     """
 
     agent: Positional[str]
-    """A run's folder (written with a slash), or the name of a shipped agent."""
+    """A run's folder, written with a slash."""
     demos: int | None = None
     """Demonstrations to fit it to, 2560 unless given; a fifth of them tells its error."""
     seed: int = 0
     """Of the tasks and scenes."""
 
     def run(self) -> None:
-        from planvec.loading import find, load_with_config
+        from planvec.loading import SHIPPED, find, load_with_config
         from planvec.worlds import make
 
         agent, config = load_with_config(self.agent)
-        make_probe(agent, make(config.world), find(self.agent), self.demos, self.seed)
+        folder = find(self.agent)
+        if folder.parent == SHIPPED:
+            raise InputError("shipped agents have their probe; name the folder of a run, written with a slash")
+        make_probe(agent, make(config.world), folder, self.demos, self.seed)
 
 
 @dataclass
@@ -329,15 +332,15 @@ class Train:
             with progress(f"collecting {config.world}", recipe.pairs, "pairs") as update:
                 datasets.ensure(recipe, data, update)
         with progress("loading the demonstrations", 0, "steps") as update:
-            pairs, scored = datasets.load(data, world, lambda done, total: update(done, total=total)), {}
-        with progress(f"training {config.agent}", config.updates * config.batch, "samples") as update:
+            pairs = datasets.load(data, world, lambda done, total: update(done, total=total))
+        with progress(f"training {config.agent}", config.updates, "updates") as update:
 
             def watch(step: int, metrics: list[dict[str, float]]) -> None:
                 [row] = metrics
-                scored.update({name: row[name] for name in row if name.startswith("success")})
-                shown = {name: row[name] for name in ("loss", "accuracy", "valid_accuracy")} | scored
-                text = "  ".join(f"{name} {value:.3f}" for name, value in shown.items())
-                update(step * config.batch, description=f"{config.agent}  {text}")
+                losses = f"loss {row['loss']:.2f} valid {row['valid_accuracy']:.0%} {row['samples_per_second']:,.0f}/s"
+                update(step, description=losses)
+                if scores := [f"{row[name]:.0%} at {name[8:]}" for name in row if name.startswith("success_")]:
+                    log.print(f"after {step} updates: success {', '.join(scores)}", highlight=False)
 
             def score(agents: list[Agent]) -> list[dict[str, float]]:
                 trials = {name: trial() for name, trial in random_trials(world, world.glance, episodes=100).items()}
@@ -388,7 +391,9 @@ class Evaluate:
         agent, config = load_with_config(self.agent)
         world = make(config.world)
         if self.task:
-            parts = [[parse_task(part, world.skills)] * self.episodes for part in self.task.split("+")]
+            tasks = [parse_task(part, world.skills) for part in self.task.split("+")]
+            world.asked([sum(tasks, ())])  # complains where that cannot be asked for
+            parts = [[task] * self.episodes for task in tasks]
             trials = {self.task: lambda: make_trial(world, parts, self.seed, self.extras)}
         else:
             conditions = self.conditions.split(",") if self.conditions else world.conditions
@@ -594,7 +599,7 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(1)
-    except OSError as error:
+    except (OSError, Failure) as error:
         complain(error)
         sys.exit(1)
 

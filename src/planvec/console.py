@@ -11,7 +11,8 @@ from rich.table import Table
 
 from planvec import paper
 from planvec.agents import Agent
-from planvec.evaluation import Score, Trial, evaluate, random_trial
+from planvec.errors import InputError
+from planvec.evaluation import OneTask, Score, Trial, evaluate, random_trial
 from planvec.tasks import parse_condition
 from planvec.worlds.world import World
 
@@ -64,8 +65,13 @@ def score_all(
     with progress("scoring", len(trials), "conditions") as update:
         for number, (name, trial) in enumerate(trials.items()):
             update(number, description=f"scoring {name}")
-            [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control)
+            try:
+                [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control)
+            except OneTask as reason:
+                complain(f"{name} is left out: {reason}")
         update(len(trials))
+    if not scores:
+        raise InputError("nothing could be scored; ask for other conditions or tasks")
     return scores
 
 

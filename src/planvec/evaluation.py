@@ -43,6 +43,10 @@ class Score(NamedTuple):
         return self._asdict() | {"ci95": self.ci95}
 
 
+class OneTask(InputError):
+    """There can be no control where all episodes are of the same task."""
+
+
 class Trial(NamedTuple):
     """What a set of episodes begins with, and what is asked of it."""
 
@@ -50,6 +54,7 @@ class Trial(NamedTuple):
     scenes: Any  # world states [episode]
     wanted: np.ndarray  # int32 [episode, …], what came about in the references: how often each skill was done, say
     horizon: int
+    tasks: Sequence[Task]  # of all parts together
 
 
 @lru_cache(maxsize=16)
@@ -69,7 +74,7 @@ def make_trial(world: World, parts: Sequence[Sequence[Task]], seed: int, extras:
         wanted = wanted + done
     whole = [sum(tasks, ()) for tasks in zip(*parts, strict=True)]
     horizon = world.horizon([max(map(len, tasks)) for tasks in parts])
-    return Trial(tuple(shown), world.scenes(whole, (seed, 4)), wanted, horizon)
+    return Trial(tuple(shown), world.scenes(whole, (seed, 4)), wanted, horizon, whole)
 
 
 def evaluate(
@@ -81,7 +86,7 @@ def evaluate(
     control: bool = False,
 ) -> list[Score]:
     """Score agents of one kind together, on the same episodes. `control`: shown the references of another task."""
-    others = strangers(trial.wanted) if control else slice(None)
+    others = np.array(strangers(trial.tasks)) if control else slice(None)
     shown = jax.tree.map(lambda leaf: leaf[others], trial.shown)
     bare = [replace(agent, probe=None) for agent in agents]  # not all of them may have one
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *bare)
@@ -91,17 +96,13 @@ def evaluate(
     return [Score(*map(float, cell), len(trial.wanted), trial.horizon) for cell in zip(*shares, strict=True)]
 
 
-def strangers(wanted: np.ndarray) -> np.ndarray:
-    """For each episode the next one of which something else is wanted. int [episode]"""
-    here = np.arange(len(wanted))
-    chosen = here.copy()
-    for ahead in range(1, len(wanted)):
-        there = (here + ahead) % len(wanted)
-        fits = (chosen == here) & np.any(wanted[there] != wanted, axis=1)
-        chosen[fits] = there[fits]
-        if np.all(chosen != here):
-            return chosen
-    raise InputError("all episodes are of one task: there is no other to show them instead")
+def strangers(tasks: Sequence[Task]) -> list[int]:
+    """For each task where the next one of other skills is."""
+    skills = list(map(sorted, tasks))
+    if skills.count(skills[0]) == len(skills):
+        raise OneTask("all episodes are of one task: there is no other to show in its place")
+    places = list(range(len(skills)))
+    return [next(i for i in (*places[here:], *places) if skills[i] != own) for here, own in enumerate(skills)]
 
 
 @eqx.filter_jit

@@ -110,7 +110,7 @@ def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
     """Each entry once for every value, as in "embedding=64,128" or "ctr=1,0.1"."""
     name, _, values = text.partition("=")
     kinds = {"embedding": int, "batch": int, "warmup": int, "schedule": str, "precision": str, "optimizer": str}
-    if name not in Config.__dataclass_fields__ or name in ("world", "agent", "seed") or not values:
+    if name not in Config.__dataclass_fields__ or name in ("world", "agent", *SETTINGS) or not values:
         raise InputError(f"'{text}' is no sweep; write for example embedding=64,128 or ctr=1,0.1")
     try:
         converted = [kinds.get(name, float)(value) for value in values.split(",")]
@@ -142,6 +142,8 @@ def reproduce(
     path, pairs = folder / "results.json", pairs or world.pairs
     new = {"world": world.name, "rows": [], "trainings": {}, "sampled": True, "pairs": pairs}
     results = load_json(path) if path.exists() else new
+    if results["pairs"] != pairs:
+        raise InputError(f"{folder} holds trainings on {results['pairs']} pairs, not {pairs}; choose another --out")
     for entry in rows:
         _check_same(results, entry, folder)
     missing = {entry: _missing(results, entry, conditions, episodes) for entry in rows}
@@ -154,6 +156,8 @@ def reproduce(
         for number, condition in enumerate(wanted, start=1):
             trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
             scores = evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
+            measured = (entry.label, condition)
+            results["rows"] = [row for row in results["rows"] if (row["agent"], row["condition"]) != measured]
             for seed, score in enumerate(scores):
                 cell = {"agent": entry.label, "seed": seed, "condition": condition, **score.as_dict()}
                 results["rows"].append(cell | {"training": f"{entry.folder}-{seed}", "made": provenance()["commit"]})
@@ -212,11 +216,15 @@ def _trained(
         label, updates = f"training {entry.label}", entry.config.updates
         train(configs, runs, loaded, describe(data), lambda step, metrics: watch(label, step, updates))
         together = {"trainings": len(runs), "seconds": time.perf_counter() - began}
-        for run, config in trainings:
-            last = json.loads((run / METRICS).read_text().splitlines()[-1])
-            described = {"config": asdict(config), "data": describe(data), "together": together, "last": last}
-            results["trainings"][run.name] = described | {"made": load_json(run / CONFIG)["made"]}
-    return [load(entry.run(folder, seed)) for seed in range(entry.seeds)]
+        results["trainings"] |= {run.name: _described(run) | {"together": together} for run in runs}
+    runs = [entry.run(folder, seed) for seed in range(entry.seeds)]
+    results["trainings"] = {run.name: _described(run) for run in runs} | results["trainings"]
+    return list(map(load, runs))
+
+
+def _described(run: Path) -> dict[str, Any]:
+    """What the results tell of a training."""
+    return load_json(run / CONFIG) | {"last": json.loads((run / METRICS).read_text().splitlines()[-1])}
 
 
 _pairs: dict[Path, PairSet] = {}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import equinox as eqx
 import jax
@@ -27,7 +27,7 @@ from planvec import losses
 from planvec.agents import AGENTS, Agent, Weights, build, family
 from planvec.checkpoints import load_json, load_tree, save_json, save_tree
 from planvec.demos import Batch, PairSet
-from planvec.errors import InputError
+from planvec.errors import Failure, InputError
 from planvec.provenance import provenance
 from planvec.worlds import make
 
@@ -77,6 +77,11 @@ class Config:
         for name in ("embedding", "samples", "weight_decay"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, getattr(family(make(self.world).space), name))
+        for name, kind in type(self).__annotations__.items():
+            if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
+                raise InputError(f"{name} is one of {', '.join(get_args(kind))}; got '{getattr(self, name)}'")
+        if self.ctr is not None and not AGENTS[self.agent].weights.contrastive:
+            raise InputError(f"ctr weighs imitation against tecnet's contrastive loss; {self.agent} has none")
         for name in ("embedding", "samples", "batch", "learning_rate", "interval"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be more than 0; got {getattr(self, name)}")
@@ -110,7 +115,7 @@ class State(NamedTuple):
     step: Array  # int32 [], updates done
 
 
-class Diverged(RuntimeError):
+class Diverged(Failure):
     """A loss is no longer a number."""
 
 
@@ -141,6 +146,7 @@ def train(
             metrics |= {f"valid_{name}": value for name, value in validate(states.agent, validation).items()}
             rows = [{name: float(value) for name, value in row.items()} for row in _unstack(jax.device_get(metrics))]
             rate = updates * config.batch * len(configs) / (time.perf_counter() - began)
+            rows = [row | {"samples_per_second": rate} for row in rows]
             _check_finite(rows, folders, step)
             each = _unstack(jax.device_get(states))
             if score and (step // config.interval) % SCORED == SCORED - 1:
@@ -148,7 +154,7 @@ def train(
                     row |= scores
             for log, folder, row, state in zip(logs, folders, rows, each, strict=True):
                 _save(folder, state)
-                log.write(step + updates, row | {"samples_per_second": rate})
+                log.write(step + updates, row)
             watch(step + updates, rows)
     finally:
         for log in logs:
@@ -337,9 +343,12 @@ def _open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
     described = json.loads(json.dumps({"config": asdict(config), "data": data}))
     if (folder / CONFIG).exists():
         old = load_json(folder / CONFIG)
-        for part in described:
-            if old.get(part) != described[part]:
-                raise InputError(f"{folder} holds a training with another {part}; choose another folder")
+        for name, value in described["config"].items():
+            if name != "interval" and old["config"].get(name) != value:
+                known = old["config"].get(name)
+                raise InputError(f"{folder} holds a training with {name} {known}, not {value}; choose another folder")
+        if old.get("data") != described["data"]:
+            raise InputError(f"{folder} holds a training on other data; choose another folder")
         return
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty and no training of planvec; choose another folder")

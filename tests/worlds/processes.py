@@ -28,9 +28,17 @@ def gone(numbers):
     return comes_true(lambda: not any(map(is_alive, numbers)))
 
 
+class Unspeakable(Exception):
+    """An error that cannot be pickled."""
+
+    def __reduce__(self):
+        raise TypeError("no")
+
+
 def start(*options):
     """A worker that runs whichever of these functions it is told to."""
     tasks = {"square": lambda x: x * x, "sleep": _sleep, "fail": _fail, "print": print, "die": os._exit}
+    tasks |= {"fail unspeakably": lambda: _fail(Unspeakable())}
     tasks |= {"options": lambda: options, "setting": os.environ.get}
     tasks |= {"worker": os.getpid, "modules": lambda: set(sys.modules)}
     return lambda piece: tasks[piece[0]](*piece[1:])

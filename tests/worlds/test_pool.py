@@ -88,6 +88,11 @@ def test_work_over_which_workers_always_die_is_an_error(pair):
     assert list(pair.share(SQUARES)) == [number**2 for number in range(50)]
 
 
+def test_of_an_error_that_cannot_be_sent_its_name_is(pair):
+    with pytest.raises(RuntimeError, match="Unspeakable"):
+        list(pair.share([("fail unspeakably",)]))
+
+
 def test_a_pool_has_workers():
     with pytest.raises(InputError, match="at least one"):
         Pool(start, workers=0)

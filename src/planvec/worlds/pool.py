@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self
 
-from planvec.errors import InputError
+from planvec.errors import Failure, InputError
 
 LARGEST = 64  # rows in a piece
 ATTEMPTS = 3  # how often a piece is begun before the pool gives up
@@ -116,7 +116,7 @@ class _Worker:
             except (EOFError, OSError, pickle.UnpicklingError):
                 self.end()
                 self._start()
-        return RuntimeError(f"{ATTEMPTS} workers died over the same piece of work")
+        return Failure(f"{ATTEMPTS} workers died over the same piece of work")
 
     def end(self) -> None:
         """It ends when its input does: by itself, so that it can close what it has opened."""

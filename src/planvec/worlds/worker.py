@@ -45,9 +45,17 @@ def _serve(work: Callable[[Any], Any], requests: BinaryIO, answers: BinaryIO) ->
         try:
             answer = work(piece)
         except Exception as error:  # for the parent to raise
-            answer = error
+            answer = _sent(error)
         pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
         answers.flush()
+
+
+def _sent(error: Exception) -> Exception:
+    """Not all errors survive the pipe; of those that do not, what they say."""
+    try:
+        return pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(repr(error))
 
 
 def main() -> None:

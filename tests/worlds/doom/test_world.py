@@ -91,6 +91,7 @@ def test_parts_of_sums_are_disjoint(sizes):
         (lambda: WORLD.record([("A",)], (0,), extras="some"), "extras"),
         (lambda: WORLD.record([("A",)], (-1,)), "seed"),
         (lambda: WORLD.demonstrate("A,A"), "twice"),
+        (lambda: WORLD.asked([("A",), ("B", "B")]), "'B,B' asks for one twice"),
         (lambda: WORLD.demonstrate("E"), "there are A, B, C, D"),
         (lambda: Doom("cellar"), "open and rooms"),
         (lambda: Doom(workers=0).pool, "at least one"),

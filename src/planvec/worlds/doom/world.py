@@ -136,6 +136,8 @@ class Doom:
 
     def asked(self, tasks: Sequence[Task]) -> np.ndarray:
         """The waypoints. int32 [task, 4]"""
+        for task in set(tasks):
+            check_task(task)
         return np.array([[waypoint in task for waypoint in WAYPOINTS] for task in tasks], np.int32)
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
