@@ -256,11 +256,11 @@ def test_whoever_wants_little_motion_gets_it(open_page):
 
 def test_a_world_that_cannot_be_opened(open_page, playground, monkeypatch):
     def missing(name):
-        raise InputError("the world doom needs vizdoom: pip install 'planvec[doom]'")
+        raise InputError("the tabletop needs mujoco: pip install 'planvec[tabletop]'")
 
     monkeypatch.setattr(studio, "make", missing)
-    page = open_page("#world=doom")
-    expect(page.locator("#notice")).to_have_text("the world doom needs vizdoom: pip install 'planvec[doom]'")
+    page = open_page("#world=tabletop")  # which no other test opens
+    expect(page.locator("#notice")).to_have_text("the tabletop needs mujoco: pip install 'planvec[tabletop]'")
     expect(page.locator("#shelf")).to_be_hidden()
     monkeypatch.undo()
     page.get_by_role("radio", name="crafting").check(force=True)

@@ -135,6 +135,7 @@ def test_doom(visit):
             demo = visitor.ask(do="demonstrate", name=name, task=[waypoint], seed=seed)
             assert demo["events"][-1] == waypoint and len(demo["film"]) == len(demo["events"]) + 1
         begun, [steps] = visitor.watch(plan="A + B", seed=0, agents=["doom"])
+        assert not world["twice"] and "twice" in visitor.ask(do="run", plan="2*A", seed=0, agents=["doom"])["reason"]
         assert begun["task"] == ["A", "C"] and steps[-1]["end"]["success"]
         assert {"A", "C"} <= {step["event"] for step in steps} and np.allclose(steps[-1]["left"], 0, atol=0.5)
 

@@ -114,6 +114,7 @@ class Actor(ABC):
 
     def begin(self, plan: AnyPlan, task: Task, offered: Task, seed: int) -> Episode:
         """Set a scene that offers something, to act in."""
+        self.world.asked([task])  # complains where that cannot be asked for
         scene = self.world.scenes([offered], (seed, 5))
         horizon = min(self.world.horizon([max(1, len(task))]), LONGEST)
         return self._set(Episode(plan, task, horizon, seed, now=None), scene)

@@ -101,6 +101,7 @@ class Studio:
         return {
             "name": self.name,
             "skills": self.world.skills,
+            "twice": _may_repeat(self.world),
             "canvas": self._canvas,
             "examples": self.examples,
             "agents": [{"name": name, "model": model} for name, model in self.cast.items()],
@@ -215,3 +216,12 @@ def open_studios(world: str = "crafting", runs: Sequence[str] = ()) -> dict[str,
     if unknown:
         raise InputError(f"no world is called '{unknown[0]}'; there is {', '.join(WORLDS | VARIANTS)}")
     return {name: Studio(name, runs) for name in names}
+
+
+def _may_repeat(world: World) -> bool:
+    """Whether a task may ask for a skill twice."""
+    try:
+        world.asked([(world.skills[0],) * 2])
+    except InputError:
+        return False
+    return True

@@ -32,8 +32,9 @@ export class PlanLine {
       onclick: () => this.write($("plan-text").value.replace(/\s*(\w+|\S)\s*$/, "")) }, "⌫");
     $("keys").replaceChildren(...letters, ...SIGNS.map(([label, text, name]) => key(label, text, name)), erase);
     const [one, two] = names;
-    const tries = two ? [`${one} + ${two}`, `${one} + ${two} - ${one}`, `2*${one}`, `${one} - ${one}`]
-      : one ? [one, `2*${one}`] : [];
+    const twice = this.world.twice ? [`2*${one}`] : [];
+    const tries = two ? [`${one} + ${two}`, `${one} + ${two} - ${one}`, ...twice, `${one} - ${one}`]
+      : one ? [one, ...twice] : [];
     $("tries").replaceChildren(...tries.map((text) =>
       make("button", { type: "button", class: "try", onclick: () => this.write(text) }, text.replaceAll("-", "−"))));
   }
