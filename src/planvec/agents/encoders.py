@@ -104,8 +104,8 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
     height, width, _, n = x.shape
     k, outputs = weight.shape[0], weight.shape[-1]
     rows, columns = (convolved(size, k, stride, padding) for size in (height, width))
-    beside = max(1, k // stride)  # outputs of one product: they share inputs, so few of its weights are zeros
-    kernel, zero = weight.transpose(3, 0, 1, 2), jnp.zeros((), weight.dtype)
+    beside = max(1, min(WIDE // outputs, k // stride))  # places of one product: few, so few of its weights are zeros
+    zero = jnp.zeros((), weight.dtype)
 
     def window(first: int, last: int, size: int) -> tuple[int, int]:
         """What these outputs see of a side."""
@@ -122,10 +122,10 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
 
         def product(some: range) -> Array:
             left, right = window(some[0], some[-1], width)
-            edges = [((0, 0, 0), vertical, place(j, left, right), (0, 0, 0)) for j in some]
-            kernels = jnp.stack([lax.pad(kernel, zero, edge) for edge in edges])
-            seen = strip[:, left:right].reshape(-1, n)
-            return _product(kernels.reshape(-1, len(seen)), seen).reshape(-1, outputs, n)
+            edges = [(vertical, place(j, left, right), (0, 0, 0), (0, 0, 0)) for j in some]
+            kernels = jnp.stack([lax.pad(weight, zero, edge) for edge in edges], axis=3)
+            seen = strip[:, left:right].reshape(1, -1, n)
+            return _products(kernels.reshape(seen.shape[1], -1), seen).reshape(-1, outputs, n)
 
         return jnp.concatenate([product(range(columns)[j : j + beside]) for j in range(0, columns, beside)])
 
@@ -145,14 +145,17 @@ def convolve_images(images: tuple[Array, ...], weight: Array, grey: float) -> Ar
     # In a loop, so that XLA has the images drawn before it turns them; otherwise it draws every number on its own.
     tiles = lax.map(cut, jnp.stack(images))
     seen = jnp.concatenate([tile.swapaxes(1, 2) for tile in tiles], axis=1).astype(weight.dtype) / grey
-    kernel = weight.reshape(k, k, len(images), channels, outputs).transpose(4, 2, 0, 1, 3)
-    return _products(kernel.reshape(outputs, -1), seen).reshape(rows, columns, outputs, n)
+    kernel = weight.reshape(k, k, len(images), channels, outputs).transpose(2, 0, 1, 3, 4)
+    return _products(kernel.reshape(-1, outputs), seen).reshape(rows, columns, outputs, n)
+
+
+# The products on a CPU. Value and gradients each have the one of several equal forms that XLA computes fastest there.
 
 
 @jax.custom_vjp
 def _products(weight: Array, x: Array) -> Array:
-    """(outputs, inputs) · (batch, inputs, N) → (batch, outputs, N). Gradients in the forms that are fast on a CPU."""
-    return _spread(weight, x) @ x
+    """(inputs, outputs) · (batch, inputs, N) → (batch, outputs, N)"""
+    return lax.dot_general(_spread(weight, x), x, (((1,), (1,)), ((0,), (0,))))
 
 
 def _spread(weight: Array, x: Array) -> Array:
@@ -161,17 +164,25 @@ def _spread(weight: Array, x: Array) -> Array:
 
 def _products_pull(saved: tuple[Array, Array], y: Array) -> tuple[Array, Array]:
     weight, x = saved
-    by_batch = ((0,), (0,))
-    of_weight = lax.dot_general(x, y, (((2,), (2,)), by_batch)).sum(0).T
-    return of_weight, lax.dot_general(_spread(weight, x), y, (((1,), (1,)), by_batch))
+    of_weight = lax.dot_general(x, y, (((2,), (2,)), ((0,), (0,)))).sum(0)
+    return of_weight, _spread(weight, x) @ y
 
 
 _products.defvjp(lambda weight, x: (_products(weight, x), (weight, x)), _products_pull)
 
 
-def _product(weight: Array, x: Array) -> Array:
-    """(outputs, inputs) · (inputs, N) → (outputs, N)"""
-    return _products(weight, x[None])[0]
+@jax.custom_vjp
+def _batch_first_product(weight: Array, x: Array) -> Array:
+    """(inputs, outputs) · (inputs, N) → (N, outputs)"""
+    return lax.dot_general(x, weight, (((0,), (0,)), ((), ())))
+
+
+def _batch_first_pull(saved: tuple[Array, Array], y: Array) -> tuple[Array, Array]:
+    weight, x = saved
+    return x @ y, lax.dot_general(weight, y, (((1,), (1,)), ((), ())))
+
+
+_batch_first_product.defvjp(lambda weight, x: (_batch_first_product(weight, x), (weight, x)), _batch_first_pull)
 
 
 def convolved(size: int, kernel: int, stride: int, padding: int) -> int:
@@ -208,6 +219,7 @@ VIEW_CONVOLUTIONS = (  # 60×80 → 12×16 → 6×8 → 3×4 → 3×4; the first
 )
 
 
+WIDE = 64  # outputs of a matrix product; narrower ones are slow on a CPU
 LARGE = 512  # images; on a CPU, from here on it pays to put the batch last: it takes longer to compile
 GREY = 32  # pixels are divided by this, unless told; the sprites of the crafting world are dim and sparse
 
@@ -261,7 +273,7 @@ class ImageEncoder(Encoder):
         x = jax.nn.relu(convolve_images(images, first.weight, self.grey) + first.bias[:, None])
         for conv in others:
             x = jax.nn.relu(convolve_batch_last(x, conv.weight, conv.stride, conv.padding) + conv.bias[:, None])
-        x = _product(self.linear.weight.T, x.reshape(-1, x.shape[-1])).T
+        x = _batch_first_product(self.linear.weight, x.reshape(-1, x.shape[-1]))
         return x.astype(jnp.float32) + self.linear.bias
 
 

@@ -59,8 +59,8 @@ def _collect(world: Crafting, pairs: int) -> PairSet:
 
 
 def _updates(batch: int) -> int:
-    """How many to time at once: about a second's worth."""
-    samples = 2048 if jax.default_backend() == "cpu" else 2**19
+    """How many to time at once: so many that allocating memory for the first of them costs next to nothing."""
+    samples = 2**14 if jax.default_backend() == "cpu" else 2**19
     return max(1, samples // batch)
 
 
