@@ -10,7 +10,6 @@ from planvec.agents import AGENTS
 from planvec.errors import InputError
 from planvec.training import Config
 from planvec.worlds import make
-from planvec.worlds.doom.world import Doom
 
 CONFIG = Config(samples=8 * 4, batch=8, embedding=16, interval=2, optimizer="adam")  # compiles sooner than Muon
 
@@ -92,7 +91,8 @@ def test_doom_has_the_papers_models_and_rows_without_flags():
 
 
 def test_pairs_are_seen_as_an_entrys_world_shows_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(Doom, "pool", Blank())
+    for name in ("doom", "doom-noflags"):
+        monkeypatch.setitem(vars(make(name)), "pool", Blank())  # whether it has one already or not
     datasets.collect(datasets.Recipe("doom", 4, (1, 3), 0.1, "discard", 0), tmp_path)
     flags = [
         reproduce._load_pairs(tmp_path, make(world), lambda *_: None)
