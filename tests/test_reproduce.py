@@ -119,6 +119,14 @@ def test_sweeps():
     swept = reproduce.sweep(rows, "embedding=64,128")
     assert [row.config.embedding for row in swept] == [64, 128] and len({row.folder for row in swept}) == 2
     assert [row.config.ctr for row in reproduce.sweep(rows, "ctr=1,0.1")] == [1.0, 0.1]
+    both = reproduce.sweep(swept, "optimizer=adam,muon")
+    assert [(row.config.embedding, row.config.optimizer) for row in both] == [
+        (64, "adam"),
+        (64, "muon"),
+        (128, "adam"),
+        (128, "muon"),
+    ]
+    assert both[0].label == "tecnet, embedding=64, optimizer=adam"
     for text in (
         "embedding",
         "colour=red",

@@ -437,8 +437,9 @@ class Reproduce:
     """Pairs of demonstrations to train on; the world's usual number unless given."""
     conditions: str | None = None
     """The table's columns; the paper's unless given."""
-    sweep: str | None = None
-    """Train each once for every value of an option: embedding=64,128,256,512 or ctr=1,0.1."""
+    sweep: tuple[str, ...] = ()
+    """Train each once for every value of an option, embedding=64,128 or ctr=1,0.1; of several options, all
+    combinations: optimizer=adam learning_rate=1e-3,3e-3."""
     only_models: bool = False
     """Leave out the rows beside those of the models, such as the control."""
     interval: int = 5000
@@ -455,7 +456,8 @@ class Reproduce:
         agents = list(named.get(self.agents) or map(str.strip, self.agents.split(",")))
         config = TrainConfig(world=self.world, samples=self.samples, interval=self.interval)
         rows = reproduce.entries(config, agents, self.seeds, extra_rows=not (self.only_models or self.sweep))
-        rows = reproduce.sweep(rows, self.sweep) if self.sweep else rows
+        for option in self.sweep:
+            rows = reproduce.sweep(rows, option)
         folder.mkdir(parents=True, exist_ok=True)
         with progress("beginning", 0, "") as update:
             reproduce.reproduce(
