@@ -44,6 +44,7 @@ def test_a_line_for_each_model_and_why_one_has_no_figures():
     assert lines[at["| naive"]].startswith(f"| naive | 1 | {WITHOUT} |")
     assert lines[at["| cpv-full"]].startswith("| cpv-full | 2 | 0.600 ± 0.100 | 0.100 ± 0.000 |")
     assert "| te-full | 1 | never seen |" in lines and "| cpv-full | 2 | 0.950 ± 0.050 |" in lines
+    assert "over runs" in lines[0] and "±" not in markdown([row("te-full")]).splitlines()[0]  # of one run, no mean
     assert "ROC" not in markdown([row("te-full", done=False)])
 
 

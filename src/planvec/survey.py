@@ -130,9 +130,10 @@ def table(row: Row) -> Table:
 def markdown(rows: Sequence[Row]) -> str:
     """A line for each model: means, and standard deviations where there are several runs of it."""
     by_agent = {name: alike for name in AGENTS if (alike := [row for row in rows if row["agent"] == name])}
+    several = any(len(alike) > 1 for alike in by_agent.values())
     lines = [
         f"How compositional plans are, on fresh demonstrations in the world {rows[0]['world']} "
-        f"(`planvec measure`, {rows[0]['tasks']} tasks). Mean ± standard deviation over runs.",
+        f"(`planvec measure`, {rows[0]['tasks']} tasks)." + " Mean ± standard deviation over runs." * several,
         "",
         *_lines(by_agent, COLUMNS),
         "",
