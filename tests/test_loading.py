@@ -40,11 +40,14 @@ def test_a_path_wins_only_when_written_with_a_slash(run, monkeypatch):
 
 @pytest.mark.parametrize("name", ["./nothing", "nothing"])
 def test_what_is_not_there(name):
-    with pytest.raises(InputError, match=r"nothing.* crafting, .*doom"):  # and what is
+    with pytest.raises(InputError, match=r"nothing.* crafting, .*doom, tabletop"):  # and what is
         pv.load(name)
 
 
-@pytest.mark.parametrize(("name", "size"), [("crafting", 807_158 + 512 * 5 + 5), ("doom", 998_771 + 64 * 4 + 4)])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("crafting", 807_158 + 512 * 5 + 5), ("doom", 998_771 + 64 * 4 + 4), ("tabletop", 169_042 + 64 * 20 + 20)],
+)
 def test_the_shipped_agents_and_their_provenance(name, size):
     folder = loading.find(name)
     described = json.loads((folder / CONFIG).read_text())
@@ -70,18 +73,22 @@ def test_the_shipped_agent_adds_plans():
     assert float(less.similarity(agent.plan(chop))) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_the_shipped_agent_of_doom_does_what_it_is_shown():
-    agent, world = pv.load("doom"), pv.make("doom")
+@pytest.mark.parametrize(
+    ("name", "success", "exact", "by_the_way"), [("doom", 0.9, 0.7, 0.7), ("tabletop", 0.5, 0.4, 0.2)]
+)
+def test_the_shipped_agents_of_hosted_worlds_do_what_they_are_shown(name, success, exact, by_the_way):
+    agent, world = pv.load(name), pv.make(name)
     one, both = (random_trial(world, condition, 16, 0, "discard") for condition in ("1", "1+1"))
     for trial in (one, both):
         [score] = evaluate([agent], world, trial)
-        assert score.success > 0.9 and score.exact > 0.7
+        assert score.success > success and score.exact > exact
     [control] = evaluate([agent], world, one, control=True)
-    assert control.success < 0.7 and control.exact < 0.4  # another's reference happens to ask for the same, at times
-    plans = [agent.plan(world.demonstrate(waypoint, seed=seed)) for seed, waypoint in enumerate(world.skills)]
+    assert control.success < by_the_way and control.exact < 0.4  # another's reference may ask for the same
+    skills = world.skills[:: len(world.skills) // 4]
+    plans = [agent.plan(world.demonstrate(skill, seed=seed)) for seed, skill in enumerate(skills)]
     pairs = list(combinations(range(len(plans)), 2))
     read = [agent.read(plans[i] + plans[j]).rounded() for i, j in pairs]
-    assert read == [Counter([world.skills[i], world.skills[j]]) for i, j in pairs]
+    assert read == [Counter([skills[i], skills[j]]) for i, j in pairs]
 
 
 def test_an_episode_is_deterministic_and_can_be_saved(tmp_path):
