@@ -141,8 +141,9 @@ def measure_parts(
 
 
 def measure_counts(plans: np.ndarray, counts: np.ndarray, skills: Sequence[str]) -> Counts:
-    """Fitted to the first half, judged on the second."""
-    half = len(plans) // 2
+    """Fitted to the first half, judged on the second. Of skills alone: what has no name is left out."""
+    names = count_names(skills, counts.shape[1])[: len(skills)]
+    counts, half = counts[:, : len(names)], len(plans) // 2
     errors = counts[half:] - fit(plans[:half], counts[:half])(plans[half:])
     spread = counts[half:].var(axis=0)
     missed = (errors**2).mean(axis=0)
@@ -150,7 +151,7 @@ def measure_counts(plans: np.ndarray, counts: np.ndarray, skills: Sequence[str])
     others = plans[half:] - fit(counts[:half], plans[:half])(counts[half:])
     return Counts(
         r2=1 - float(missed.sum() / max(spread.sum(), TINY)),
-        r2_by_skill=dict(zip(count_names(skills, len(shares)), shares, strict=True)),
+        r2_by_skill=dict(zip(names, shares, strict=True)),
         explained=1 - float((others**2).sum() / max(plans[half:].var(axis=0).sum() * len(others), TINY)),
     )
 
