@@ -21,6 +21,7 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 INLINE = re.compile(r"\]\(([^()\s]+)\)")  # [text](target) and ![text](target)
+SOURCE = re.compile(r'<img src="([^"]+)"')
 DEFINITION = re.compile(r"^\[([\w-]+)\]: (\S+)$", re.MULTILINE)
 USE = re.compile(r"\]\[([\w-]+)\]")  # [text][label]
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -40,7 +41,7 @@ def anchors(text):
 def links(text):
     """Where a page's links and pictures lead."""
     plain = CODE.sub("code", prose(text))
-    return [*INLINE.findall(plain), *(target for _, target in DEFINITION.findall(plain))]
+    return [*INLINE.findall(plain), *SOURCE.findall(plain), *(target for _, target in DEFINITION.findall(plain))]
 
 
 def broken(page, text):
@@ -91,7 +92,8 @@ def test_the_checker_finds_broken_links():
     good = "# Two Words, `code`\n[a](#two-words-code) [b](data.md#loading-it) ![c][d]\n"
     assert not list(broken(page, good + "\n[d]: ../README.md\n```\n[e](nowhere)\n```\n`[f](nowhere)`"))
     bad = good + "[e](nowhere.md) [f](#nowhere) [g](data.md#nowhere) [h](../../etc) ![i](images) [j](https://x.org)"
-    assert set(broken(page, bad)) == {"nowhere.md", "#nowhere", "data.md#nowhere", "../../etc", "images", "d"}
+    bad += '<img src="no.gif" height="9">'
+    assert set(broken(page, bad)) == {"nowhere.md", "#nowhere", "data.md#nowhere", "../../etc", "images", "no.gif", "d"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
