@@ -12,7 +12,7 @@ from oracles.boards import plain
 
 from planvec.agents import build
 from planvec.errors import InputError
-from planvec.evaluation import Score, evaluate, make_trial, random_trial, strangers
+from planvec.evaluation import Score, evaluate, make_trial, random_trial, strangers, sum_plans
 from planvec.tasks import parse_condition
 from planvec.worlds import make
 
@@ -99,6 +99,22 @@ def test_the_control_shows_other_references():
     shown = [images for images in seen if np.array_equal(images, trial.shown[0][0])]
     moved = [images for images in seen if np.array_equal(images, trial.shown[0][0][[2, 2, 0, 0]])]
     assert shown and moved
+
+
+def test_centred_sums_hold_the_plan_of_nothing_once():
+    class Constant(type(agent())):
+        def encode(self, first, last):
+            return jnp.array([5.0, 0.0]) + jnp.stack([first[:, 0], last[:, 0] - first[:, 0]], axis=1)
+
+    one = agent()
+    agents = jax.tree.map(lambda leaf: leaf[None], Constant(policy=one.policy, encoder=one.encoder))
+    shown = tuple((jnp.array([[-1.0], [1.0]]) + part, jnp.array([[4.0], [5.0]])) for part in (0, 7, 0))
+    parts = [agents.encode(*part) for part in shown]
+    assert np.array_equal(sum_plans(agents, shown[:1], centred=True), [parts[0]])
+    assert np.array_equal(sum_plans(agents, shown, centred=False), [sum(parts)])
+    np.testing.assert_allclose(sum_plans(agents, shown, centred=True), [sum(parts) - np.array([5 + 7 + 5, 0])])
+    with pytest.raises(InputError, match="no plan of nothing"):
+        evaluate([agent("naive")], WORLD, random_trial(WORLD, "1+1", 2, 0, "discard"), centred=True)
 
 
 @given(st.lists(st.sampled_from([("A",), ("B",), ("A", "B"), ("B", "A")]), min_size=2, max_size=8))

@@ -11,8 +11,8 @@ from planvec.measuring import fit, measure, table
 from planvec.worlds import make
 
 
-def measured(counts, order, scene, scaled=False, normalise=None, tasks=64):
-    encoder = Mixture((counts, order, scene), scaled)
+def measured(counts, order, scene, scaled=False, constant=0.0, normalise=None, tasks=64):
+    encoder = Mixture((counts, order, scene), scaled, constant)
     if normalise is None:
         return measure(Difference(policy=None, encoder=encoder), Counting(), tasks)
     return measure(Static(policy=None, encoder=encoder, normalise=normalise), Counting(), tasks)
@@ -51,6 +51,12 @@ def test_order_and_scene_leak_apart():
     assert 0.05 < placed.sums.again < placed.sums.error < placed.sums.unrelated
 
 
+def test_a_constant_in_all_plans_is_the_plan_of_nothing():
+    none, some, much = (measured(1.0, 0.0, 0.0, constant=constant) for constant in (0.0, 1.0, 1000.0))
+    assert none.nothing.mean == 0 and 0.2 < some.nothing.mean < 0.9 and much.nothing.mean == pytest.approx(1, rel=0.01)
+    assert none.sums.error < some.sums.error < much.sums.error == pytest.approx(1, rel=0.01)  # it is there twice
+
+
 def test_plans_are_compared_as_the_policy_reads_them():
     """Scaled at random, plans of the same skills differ in length alone; a policy that reads unit vectors is blind to
     it."""
@@ -83,4 +89,4 @@ def test_the_tabletop_and_the_table():
     found = measure(agent, world, tasks=8, progress=lambda *told: seen.append(told))
     assert list(found.counts.r2_by_skill) == list(world.skills)  # the lid is asked for too, and is no skill
     assert seen[-1] == (found.demonstrations, found.demonstrations)
-    assert table("agent", found.as_dict()).row_count == 8 + len(found.counts.r2_by_skill)
+    assert table("agent", found.as_dict()).row_count == 9 + len(found.counts.r2_by_skill)

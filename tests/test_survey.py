@@ -29,6 +29,7 @@ def row(agent, run="x", figure=0.5, auc=None, done=True):
     return about | {
         "sums": sums,
         "parts": {"error": 0.1, "unrelated": 1.0},
+        "nothing": {"mean": 0.1},
         "counts": {"r2": 0.9, "r2_by_skill": {"ChopTree": None}, "explained": 0.9},
         "leaks": {"scene": None, "order": 0.2},
         "probe": {"error": 0.1, "error_by_skill": {"ChopTree": 0.1}},

@@ -376,6 +376,8 @@ class Evaluate:
     """Whether references do the task and nothing else, or what happens by the way too (and count it)."""
     control: bool = False
     """Show the references of another task: how much is done without being asked."""
+    centred: bool = False
+    """In a sum of plans, take the mean plan of doing nothing, g(o, o), away for each part but one (docs/results)."""
     greedy: bool = False
     """Take the likeliest action instead of sampling."""
     seed: int = 0
@@ -398,7 +400,7 @@ class Evaluate:
         else:
             conditions = self.conditions.split(",") if self.conditions else world.conditions
             trials = random_trials(world, conditions, self.episodes, self.seed, self.extras)
-        scores = score_all(agent, world, trials, self.seed, self.greedy, self.control)
+        scores = score_all(agent, world, trials, self.seed, self.greedy, self.control, self.centred)
         if self.json:
             report = {
                 "world": config.world,
@@ -407,6 +409,7 @@ class Evaluate:
                 "sampled": not self.greedy,
                 "extras": self.extras,
                 "control": self.control,
+                "centred": self.centred,
                 "conditions": {name: score.as_dict() for name, score in scores.items()},
             }
             print(json.dumps(report))

@@ -59,6 +59,7 @@ def score_all(
     seed: int = 0,
     greedy: bool = False,
     control: bool = False,
+    centred: bool = False,
 ) -> dict[str, Score]:
     """Score an agent in one trial after another, with a bar."""
     scores = {}
@@ -66,7 +67,7 @@ def score_all(
         for number, (name, trial) in enumerate(trials.items()):
             update(number, description=f"scoring {name}")
             try:
-                [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control)
+                [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control, centred)
             except OneTask as reason:
                 complain(f"{name} is left out: {reason}")
         update(len(trials))

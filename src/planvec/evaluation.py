@@ -17,6 +17,7 @@ import numpy as np
 from jax import Array
 
 from planvec.agents import Agent
+from planvec.agents.agent import EmbeddingAgent
 from planvec.errors import InputError
 from planvec.tasks import Task, parse_condition
 from planvec.worlds.world import HostedWorld, PureWorld, World, is_hosted
@@ -84,14 +85,21 @@ def evaluate(
     seed: int = 0,
     greedy: bool = False,
     control: bool = False,
+    centred: bool = False,
 ) -> list[Score]:
-    """Score agents of one kind together, on the same episodes. `control`: shown the references of another task."""
+    """Score agents of one kind together, on the same episodes.
+
+    `control`: shown the references of another task. `centred`: the plan of doing nothing is once in a sum of plans, as
+    it is in a single one, and not with every part.
+    """
+    if centred and not isinstance(agents[0], EmbeddingAgent):
+        raise InputError("a model without plan vectors (naive) has no plan of nothing to take away")
     others = np.array(strangers(trial.tasks)) if control else slice(None)
     shown = jax.tree.map(lambda leaf: leaf[others], trial.shown)
     bare = [replace(agent, probe=None) for agent in agents]  # not all of them may have one
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *bare)
     judge = _judge_hosted if is_hosted(world) else _judge_pure
-    results = judge(stacked, world, _plans(stacked, shown), trial, jax.random.key(seed), greedy)
+    results = judge(stacked, world, sum_plans(stacked, shown, centred), trial, jax.random.key(seed), greedy)
     shares = [np.asarray(part).mean(axis=1) for part in results]
     return [Score(*map(float, cell), len(trial.wanted), trial.horizon) for cell in zip(*shares, strict=True)]
 
@@ -106,9 +114,15 @@ def strangers(tasks: Sequence[Task]) -> list[int]:
 
 
 @eqx.filter_jit
-def _plans(agents: Agent, shown: tuple[tuple[Any, Any], ...]) -> Any:
+def sum_plans(agents: Agent, shown: tuple[tuple[Any, Any], ...], centred: bool) -> Any:
     """Each agent's sum of the references' plans. [agent, episode, …]"""
-    return jax.vmap(lambda agent: agent.add([agent.encode(first, last) for first, last in shown]))(agents)
+
+    def plans(agent: Agent) -> Any:
+        total = agent.add([agent.encode(first, last) for first, last in shown])
+        nothing = [agent.encode(first, first).mean(axis=0) for first, _ in shown[1:] if centred]
+        return total - sum(nothing) if nothing else total
+
+    return jax.vmap(plans)(agents)
 
 
 Judged = tuple[Any, Any, Any, Any]  # whether agents succeed, exactly, and stop; diverged. bool [agent, episode] each

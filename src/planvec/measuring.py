@@ -1,7 +1,8 @@
 """How compositional an agent's plans are, measured on fresh demonstrations by the expert.
 
 Sums: is the plan of A then B what the plans of A and of B add up to? Parts: do what is done and what is left add up to
-the whole? Counts: how well does a linear map read off a plan how often each skill is in it, and what else is in it?
+the whole? Nothing: is the plan of doing nothing no plan? Counts: how well does a linear map read off a plan how often
+each skill is in it, and what else is in it?
 Leaks: how far apart are plans of the same skills, which should depend neither on the scene nor on the order?
 
 Plans are compared as the policy reads them: those of an agent that reads unit vectors (tecnet) are made so.
@@ -44,6 +45,12 @@ class Parts(NamedTuple):
     unrelated: float  # the same with the whole of another demonstration
 
 
+class Nothing(NamedTuple):
+    """g(first, first), the plan of doing nothing. If it is not zero, it is in all plans, and in a sum it is twice."""
+
+    mean: float  # ‖mean g(first, first)‖ over the mean length of a plan A
+
+
 class Counts(NamedTuple):
     """Linear maps between plans and counts of skills, fitted to some demonstrations and judged on others."""
 
@@ -62,6 +69,7 @@ class Leaks(NamedTuple):
 class Measures(NamedTuple):
     sums: Sums
     parts: Parts
+    nothing: Nothing
     counts: Counts
     leaks: Leaks
     demonstrations: int
@@ -91,6 +99,7 @@ def measure(
     return Measures(
         sums=measure_sums(_read(agent, plans[first] + plans[second]), read[whole], len(whole) // SCENES),
         parts=measure_parts(agent, demos, whole, read[whole], seed),
+        nothing=measure_nothing(demos.nothing(agent), plans[first]),
         counts=measure_counts(read[mixed], demos.counts[mixed], world.skills),
         leaks=measure_leaks(read[compared], demos.counts[compared], [demos.order(demo) for demo in compared]),
         demonstrations=total,
@@ -138,6 +147,11 @@ def measure_parts(
     times = np.random.default_rng((seed, 14)).integers(1, demos.lengths[which])
     parts = _read(agent, demos.parts(agent, which, times))
     return Parts(error=_error(parts, wholes), unrelated=_error(np.roll(parts, 1, axis=0), wholes))
+
+
+def measure_nothing(nothing: np.ndarray, plans: np.ndarray) -> Nothing:
+    """Of plans as they are added, which is before they are read. [demonstration, embedding] each"""
+    return Nothing(mean=float(_length(nothing.mean(axis=0)) / max(_length(plans).mean(), TINY)))
 
 
 def measure_counts(plans: np.ndarray, counts: np.ndarray, skills: Sequence[str]) -> Counts:
@@ -210,13 +224,14 @@ def table(title: str, measures: dict[str, Any]) -> Table:
 
 
 def _lines(measures: dict[str, Any]) -> Iterator[tuple[str, float | None, str, str]]:
-    kinds = {"sums": Sums, "parts": Parts, "counts": Counts, "leaks": Leaks}
-    sums, parts, counts, leaks = (kind(**measures[name]) for name, kind in kinds.items())
+    kinds = {"sums": Sums, "parts": Parts, "nothing": Nothing, "counts": Counts, "leaks": Leaks}
+    sums, parts, nothing, counts, leaks = (kind(**measures[name]) for name, kind in kinds.items())
     chance, apart = f"{1 / sums.candidates:.3f} by chance", "{:.3f} unrelated".format
     yield "retrieval", sums.retrieval, chance, f"how often g(AB) is nearest to g(A) + g(B), of {sums.candidates} sums"
     yield "sums", sums.error, apart(sums.unrelated), "relative error of g(A) + g(B) as g(AB), each in its own scene"
     yield "again", sums.again, "", "the same of g(AB) in another scene: what scenes alone make of it"
     yield "parts", parts.error, apart(parts.unrelated), "relative error of done + left as the whole, at a random moment"
+    yield "nothing", nothing.mean, "0 at best", "length of the plan of doing nothing, g(o, o), in lengths of a plan A"
     yield "counts", counts.r2, "1 at best", "R² of skill counts, read off plans by a linear map"
     for skill, share in counts.r2_by_skill.items():
         yield f"  {skill}", share, "", ""

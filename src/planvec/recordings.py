@@ -45,6 +45,10 @@ class Demonstrations:
             raise InputError("this agent's plans are not finite numbers: its training must have gone astray")
         return plans
 
+    def nothing(self, agent: EmbeddingAgent) -> np.ndarray:
+        """g(first, first) of all. float64 [demonstration, embedding]"""
+        return encode(agent, self._first, self._first)
+
     def parts(self, agent: EmbeddingAgent, which: np.ndarray, times: np.ndarray) -> np.ndarray:
         """g(first, now) + g(now, last) of some, each at its time. float64 [demonstration, embedding]"""
         steps = _take(self._steps, self._starts[which] + times)

@@ -29,6 +29,7 @@ COLUMNS = {  # of the table for people: a title, and where the figure is
     "sums": ("sums", "error"),
     "again": ("sums", "again"),
     "parts": ("parts", "error"),
+    "nothing": ("nothing", "mean"),
     "counts R²": ("counts", "r2"),
     "explained": ("counts", "explained"),
     "scene leak": ("leaks", "scene"),
@@ -39,6 +40,8 @@ LEGEND = """\
 - retrieval: how often g(AB) is nearest to its own g(A) + g(B); 1 at best. sums: the relative error of that sum; again:
   that of g(AB) in another scene, which is what scenes alone make of it.
 - parts: the relative error of done + left as the whole, at a random moment.
+- nothing: the length of the mean plan of doing nothing, g(o, o), in lengths of a plan A; 0 at best, as a sum holds it
+  twice.
 - counts R²: of skill counts, read off plans by a linear map; explained: the share of the plans' variance that skill
   counts explain; 1 at best.
 - leaks: distance between plans of the same skills, done in the same order and in another, over that between plans of

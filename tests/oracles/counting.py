@@ -69,14 +69,16 @@ class Counting:
 
 
 class Mixture(eqx.Module):
-    """g: so much of the counts, of the order, and of the scene, mixed; at the scene's own scale if so wanted."""
+    """g: so much of the counts, of the order, and of the scene, mixed; at the scene's own scale if so wanted; and a
+    constant."""
 
     parts: tuple[float, float, float]
     scaled: bool = eqx.field(static=True, default=False)
+    constant: float = 0.0
 
     def __call__(self, observations):
         first, last = observations
         done = jnp.concatenate([(last - first)[:, : SKILLS + 1], last[:, SKILLS + 1 :]], axis=1)
         weights = jnp.repeat(jnp.array(self.parts), np.array([SKILLS, 1, SCENE]), total_repeat_length=WIDTH)
         scale = jnp.exp(last[:, -1:]) if self.scaled else 1.0
-        return scale * (done * weights) @ jax.random.normal(jax.random.key(0), (WIDTH, 16))
+        return scale * (done * weights) @ jax.random.normal(jax.random.key(0), (WIDTH, 16)) + self.constant
