@@ -16,7 +16,7 @@ def test_reading_tasks():
     assert parse_task(show_task(SKILLS), SKILLS) == SKILLS
 
 
-@pytest.mark.parametrize("text", ["", ",", "Fly", "ChopTree,Fly", []])
+@pytest.mark.parametrize("text", ["", ",", "Fly", "ChopTree,Fly", [], 5, [3]])
 def test_bad_tasks(text):
     with pytest.raises(InputError, match="there are ChopTree"):
         parse_task(text, SKILLS)

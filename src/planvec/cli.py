@@ -68,7 +68,7 @@ class Collect:
             try:
                 header = datasets.collect(recipe, self.out, update)
             except KeyboardInterrupt:
-                log.print(f"stopped; whole files are safe in {self.out}, and the same command goes on from there")
+                log.print(f"stopped; {datasets.kept(self.out)} pairs are safe, and the same command goes on from there")
                 raise
         out.print(inspection.rates_table(header))
         say(f"{pairs} pairs in {self.out}")
@@ -105,7 +105,7 @@ class Render:
         check_name(self.save, ".safetensors")
         world = make(self.world)
         [random] = world.sample_tasks((self.seed,), 1, *world.sizes)
-        task = self.task or random
+        task = random if self.task is None else self.task
         if self.interactive:
             if self.world != "crafting":
                 raise InputError("only the crafting world can be played with the keyboard; write --gif out.gif instead")

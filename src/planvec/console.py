@@ -70,6 +70,9 @@ def score_all(
                 [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control, centred)
             except OneTask as reason:
                 complain(f"{name} is left out: {reason}")
+                continue
+            if broken := scores[name].diverged:
+                complain(f"{name}: the simulator broke down in {broken:.1%} of episodes, which count as failures")
         update(len(trials))
     if not scores:
         raise InputError("nothing could be scored; ask for other conditions or tasks")

@@ -1,6 +1,6 @@
 """Pairs of demonstrations in a folder: collected, resumed, checked and loaded.
 
-A folder holds `header.json` and shards of SHARD pairs, each a safetensors file with the arrays
+A folder holds `header.json` and shards of so many pairs, each a safetensors file with the arrays
     lengths   int32 [2·pairs]       actions of each demonstration; 2i and 2i+1 are pair i
     actions         [all actions]   end to end
     tasks     int8  [pairs, most]   numbers into the header's `skills_named`, padded with -1
@@ -26,10 +26,10 @@ from planvec.demos import PairSet
 from planvec.errors import InputError
 from planvec.tasks import decode_tasks, encode_tasks
 from planvec.worlds import make
-from planvec.worlds.world import Recording, World, check_recording
+from planvec.worlds.world import Recording, World, check_recording, is_hosted
 
 FORMAT, VERSION = "planvec pairs", 1
-SHARD = 8192  # pairs a file
+SHARD, HOSTED_SHARD = 8192, 512  # pairs a file; a simulator takes long, and what is whole is never lost
 HEADER = "header.json"
 FIELDS = {"world", "pairs", "skills", "noise", "extras", "seed", "fingerprint", "skills_named", "complete", "shards"}
 TALLY = ("done", "extras", "failed", "with_extras", "extra_events")
@@ -59,12 +59,17 @@ class Recipe:
             raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {self.seed}")
 
     @property
+    def shard(self) -> int:
+        """Pairs in each file but the last."""
+        return HOSTED_SHARD if is_hosted(make(self.world)) else SHARD
+
+    @property
     def shards(self) -> int:
-        return -(-self.pairs // SHARD)
+        return -(-self.pairs // self.shard)
 
     def size(self, shard: int) -> int:
         """How many pairs a shard holds."""
-        return min(SHARD, self.pairs - shard * SHARD)
+        return min(self.shard, self.pairs - shard * self.shard)
 
 
 def collect(
@@ -81,7 +86,7 @@ def collect(
     world.sample_tasks((recipe.seed,), 1, *recipe.skills)  # complains of what cannot be, before anything is written
     header = _open_header(recipe, world, folder)
     for shard in range(recipe.shards):
-        name, before = f"shard-{shard:05d}.safetensors", shard * SHARD
+        name, before = f"shard-{shard:05d}.safetensors", shard * recipe.shard
         if not _is_whole(folder, header["shards"].get(name)):
             content, rates = _collect_shard(
                 world, recipe, shard, lambda done, before=before: progress(before + done // 2)
@@ -100,6 +105,11 @@ def ensure(recipe: Recipe, folder: Path, progress: Callable[[int], None] = lambd
     """Collect a folder, or go on collecting it, unless it is complete."""
     if not (folder / HEADER).exists() or not _parse_header(folder)["complete"]:
         collect(recipe, folder, progress)
+
+
+def kept(folder: Path) -> int:
+    """How many pairs of a collection that was stopped are safe."""
+    return sum(entry["pairs"] for entry in _parse_header(folder)["shards"].values())
 
 
 def load(
@@ -195,6 +205,7 @@ def _open_header(recipe: Recipe, world: World, folder: Path) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         **json.loads(json.dumps(asdict(recipe))),
+        "shard": recipe.shard,
         "fingerprint": world.fingerprint,
         "skills_named": list(world.skills),
         "complete": False,
@@ -207,6 +218,7 @@ def _open_header(recipe: Recipe, world: World, folder: Path) -> dict[str, Any]:
         _write_header(folder, new)
         return new
     old = _parse_header(folder)
+    old.setdefault("shard", SHARD)  # older folders do not say
     different = [name for name in new if name not in ("complete", "shards") and old.get(name) != new[name]]
     if different:
         name = different[0]
@@ -225,7 +237,7 @@ def _parse_header(folder: Path) -> dict[str, Any]:
     try:
         header = json.loads(path.read_text())
     except FileNotFoundError:
-        raise InputError(f"{folder} is not a data folder: it has no {HEADER}") from None
+        raise InputError(f"{folder} is not a data folder: it has no {HEADER}; choose another folder") from None
     except (ValueError, OSError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:

@@ -31,7 +31,7 @@ def show(folder: Path, console: Console) -> None:
         f"tasks of {header['skills'][0]} to {header['skills'][1]} skills, {len(tasks)} different ones (order aside); "
         f"noise {header['noise']:.0%}, extras: {header['extras']}, seed {header['seed']}\n"
         f"{lengths.sum()} actions; {lengths.mean():.1f} a demonstration, from {lengths.min()} to {lengths.max()}\n"
-        f"{size / 1e6:.1f} MB in shards of up to {datasets.SHARD} pairs: {len(header['shards'])}, checksums right",
+        f"{size / 1e6:.1f} MB in {len(header['shards'])} files, checksums right",
         markup=False,
         highlight=False,
         soft_wrap=True,

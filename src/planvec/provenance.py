@@ -3,12 +3,15 @@
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import jax
+
+PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "mujoco", "vizdoom")
 
 
 def provenance() -> dict[str, Any]:
@@ -19,8 +22,17 @@ def provenance() -> dict[str, Any]:
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "device": device.device_kind if device.platform != "cpu" else f"{_processor()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("jax", "jaxlib", "equinox", "numpy")},
+        "versions": versions(),
     }
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that figures depend on, where they are installed."""
+    found = {}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def commit() -> str:

@@ -15,7 +15,9 @@ NO_SKILL = -1  # pads encoded tasks
 
 def parse_task(text: str | Iterable[str], skills: Sequence[str]) -> Task:
     """Read "ChopTree,MakeBread" (or a list of names) as a task; commas inside parentheses do not separate."""
-    names = _split(text) if isinstance(text, str) else list(text)
+    names = _split(text) if isinstance(text, str) else list(text) if isinstance(text, Iterable) else [text]
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"a task is a list of skills' names, not {text!r}; there are {', '.join(skills)}")
     if not names:
         raise InputError(f"a task needs at least one skill; there are {', '.join(skills)}")
     by_lowercase = {skill.lower(): skill for skill in skills}

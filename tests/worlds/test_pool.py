@@ -82,6 +82,16 @@ def test_a_worker_killed_at_work_is_replaced_and_its_work_done(pair):
     assert pids(pair)[0] != old[0] and pids(pair)[1] == old[1]
 
 
+@linux
+def test_a_worker_that_hangs_is_replaced_and_its_work_done(pair, monkeypatch):
+    list(pair.share(SQUARES))
+    old = pids(pair)
+    os.kill(old[0], signal.SIGSTOP)
+    monkeypatch.setattr(pools, "LIMIT", 0.5)
+    assert list(pair.share(SQUARES)) == [number**2 for number in range(50)]
+    assert pids(pair)[0] != old[0] and pids(pair)[1] == old[1] and gone(old[:1])
+
+
 def test_work_over_which_workers_always_die_is_an_error(pair):
     with pytest.raises(RuntimeError, match="died"):
         list(pair.share([("die", 1)]))

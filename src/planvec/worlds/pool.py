@@ -2,7 +2,7 @@
 
 Each worker is fed through pipes by a thread of its own. A piece's answer must follow from the piece alone: then it does
 not matter who does which, nor how often. The results are the same for any number of workers, and what a worker was
-doing when it died is simply done again.
+doing when it died, or hung, is simply done again.
 """
 
 import math
@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
@@ -21,6 +22,7 @@ from planvec.errors import Failure, InputError
 
 LARGEST = 64  # rows in a piece
 ATTEMPTS = 3  # how often a piece is begun before the pool gives up
+LIMIT = 120.0  # seconds for a piece, which takes one or two; whoever takes longer hangs, and is killed
 PATIENCE = 10.0  # seconds for a worker to end by itself
 
 _WORKER = (sys.executable, "-P", str(Path(__file__).with_name("worker.py")))
@@ -109,14 +111,14 @@ class _Worker:
         self._start()
 
     def do(self, piece: Any) -> Any:
-        """Have a piece done; if the process dies over it, by another one. An answer may be an error to raise."""
+        """Have a piece done; if the process dies or hangs over it, by another one. The answer may be an error."""
         for _ in range(ATTEMPTS):
             try:
                 return self._ask(piece)
             except (EOFError, OSError, pickle.UnpicklingError):
                 self.end()
                 self._start()
-        return Failure(f"{ATTEMPTS} workers died over the same piece of work")
+        return Failure(f"{ATTEMPTS} workers died or hung over the same piece of work")
 
     def end(self) -> None:
         """It ends when its input does: by itself, so that it can close what it has opened."""
@@ -137,6 +139,11 @@ class _Worker:
 
     def _ask(self, piece: Any) -> Any:
         """If the process has died, raises one of the pipes' errors."""
-        pickle.dump(piece, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
-        self.process.stdin.flush()
-        return pickle.load(self.process.stdout)
+        overdue = threading.Timer(LIMIT, self.process.kill)
+        overdue.start()
+        try:
+            pickle.dump(piece, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
+            self.process.stdin.flush()
+            return pickle.load(self.process.stdout)
+        finally:
+            overdue.cancel()

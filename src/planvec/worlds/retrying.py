@@ -10,7 +10,7 @@ from planvec.tasks import Task, show_task
 
 DONE, EXTRAS, FAILED = range(3)  # how an attempt ends; EXTRAS: something came about that the task did not ask for
 TRIES = 50  # attempts at one demonstration before giving up
-BLOCK = 1024  # attempts between two words of progress
+BLOCK = 1024  # attempts between two words of progress, unless told
 
 
 class Kept(NamedTuple):
@@ -27,6 +27,7 @@ def keep_trying(
     keep_extras: bool,
     attempt: Callable[[np.ndarray, np.ndarray], Any],
     progress: Callable[[int], None],
+    block_size: int = BLOCK,
 ) -> Kept:
     """A good attempt at every task.
 
@@ -35,8 +36,9 @@ def keep_trying(
     """
     kept: dict[int, Any] = {}
     counts, left, words = np.zeros((len(tasks), 3), np.int64), np.arange(len(tasks)), seed_words(seed)
+    progress(0)
     while len(left):
-        block = left[:BLOCK]
+        block = left[:block_size]
         tries = counts[block].sum(axis=1)
         if tries.max() >= TRIES:
             task = show_task(tasks[block[tries.argmax()]])
@@ -46,7 +48,7 @@ def keep_trying(
         counts[block, np.where(good, DONE, made.status)] += 1
         for row in np.flatnonzero(good):
             kept[int(block[row])] = type(made)(*(column[row] for column in made))
-        left = np.concatenate([block[~good], left[BLOCK:]])
+        left = np.concatenate([block[~good], left[block_size:]])
         progress(len(kept))
     return Kept([kept[i] for i in range(len(tasks))], counts)
 

@@ -17,7 +17,7 @@ EXTRAS = ("discard", "keep")  # what becomes of demonstrations that did more tha
 def check_recording(noise: float, extras: str) -> None:
     """Complain about options that no expert can follow."""
     if not 0 <= noise < 1:
-        raise InputError(f"noise is the share of random actions, from 0 to below 1; got {noise}")
+        raise InputError(f"noise is a share, from 0 to below 1 (see planvec collect --help); got {noise}")
     if extras not in EXTRAS:
         raise InputError(f"extras are either {' or '.join(EXTRAS)}, not '{extras}'")
 

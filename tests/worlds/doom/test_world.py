@@ -123,7 +123,7 @@ def test_a_demonstration_depends_on_its_seed_and_number_alone(recording):
 
 
 def test_blocks_make_no_difference(recording, monkeypatch):
-    monkeypatch.setattr(retrying, "BLOCK", 2)
+    monkeypatch.setattr(retrying.keep_trying, "__defaults__", (2,))
     for one, other in zip(jax.tree.leaves(WORLD.record(TASKS, (0,), 0.1)), jax.tree.leaves(recording), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -280,7 +280,7 @@ RECIPE = Recipe(world="doom", pairs=10, skills=(1, 3), noise=0.1, extras="discar
 
 
 def test_collecting_and_loading(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "SHARD", 4)
+    monkeypatch.setattr(datasets, "HOSTED_SHARD", 4)
     header = collect(RECIPE, tmp_path / "data")
     assert len(header["shards"]) == 3
     assert sum(path.stat().st_size for path in tmp_path.glob("data/*.safetensors")) < 10 * 200 + 3 * 1000

@@ -8,7 +8,7 @@ import numpy as np
 from planvec.tasks import NO_SKILL, Task
 from planvec.worlds.retrying import DONE, EXTRAS, FAILED
 from planvec.worlds.tabletop.expert import follow
-from planvec.worlds.tabletop.geometry import CUBE
+from planvec.worlds.tabletop.geometry import CUBE, OBJECTS
 from planvec.worlds.tabletop.layouts import random_layout
 from planvec.worlds.tabletop.simulator import Simulator, positions
 from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, goals, outcome
@@ -69,10 +69,21 @@ def make_attempts(simulator: Simulator, codes: np.ndarray, seeds: np.ndarray, no
     results = []
     for code, seed, error in zip(codes, seeds, noise, strict=True):
         task = tuple(SKILLS[skill] for skill in code if skill != NO_SKILL)
-        states, actions, status, extras = attempt(simulator, task, seed.tolist(), float(error))
-        results.append((_pad(positions(states), most + 1), _pad(actions, most), len(actions), status, extras))
+        steps, actions, status, extras = _try(simulator, task, seed.tolist(), float(error))
+        results.append((_pad(steps, most + 1), _pad(actions, most), len(actions), status, extras))
     steps, actions, *numbers = zip(*results, strict=True)
     return Attempts(np.stack(steps), np.stack(actions), *(np.array(column, np.int32) for column in numbers))
+
+
+def _try(
+    simulator: Simulator, task: Task, seed: Sequence[int], noise: float
+) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """An attempt with positions in place of states. Where the simulator breaks down over it, it has failed."""
+    try:
+        made = attempt(simulator, task, seed, noise)
+    except Exception:
+        return np.zeros((0, 3 * len(OBJECTS))), np.zeros((0, 4)), FAILED, 0
+    return positions(made.states), *made[1:]
 
 
 def _pad(rows: np.ndarray, length: int) -> np.ndarray:

@@ -80,15 +80,17 @@ def _contexts(model: "mujoco.MjModel", width: int, height: int) -> tuple[Any, "m
 
 
 def _way() -> str:
-    """How to draw: as MUJOCO_GL says, on the display, or else off screen."""
+    """How to draw: as MUJOCO_GL says, or else off screen, which needs no display, where that can be."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     if asked in WAYS:
         return asked
     if sys.platform == "darwin":
         return "cgl"
-    if sys.platform != "linux" or os.environ.get("DISPLAY"):
+    if sys.platform != "linux":
         return "glfw"
-    return "osmesa" if _loads("libOSMesa.so.8") and not _loads("libEGL.so.1") else "egl"
+    offered = (("egl", "libEGL.so.1"), ("osmesa", "libOSMesa.so.8"))
+    off_screen = [way for way, library in offered if _loads(library)]
+    return (*off_screen, "glfw" if os.environ.get("DISPLAY") else "egl")[0]
 
 
 def _loads(library: str) -> bool:

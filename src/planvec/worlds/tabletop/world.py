@@ -25,6 +25,7 @@ from planvec.worlds.world import Objects, Recording, check_recording
 # can hold together.
 HORIZONS = {(1,): 6, (2,): 12, (1, 1): 10}
 DRAWS, LEAST_DRAW = 100, 64  # of parts for sums, before giving up; and how many are drawn at once, at least
+ATTEMPTS = 256  # made at once: a second or two of work
 PICTURE = {"width": 320, "height": 240}
 SKIPPED = 2  # of so many pictures that the simulator offers, one is in a film
 
@@ -93,6 +94,7 @@ class Tabletop:
             *(tasks, seed, noise, extras == "keep"),
             attempt=lambda which, seeds: self.pool.attempt(codes[which], seeds, noise),
             progress=progress,
+            block_size=ATTEMPTS,
         )
         return Recording(
             stored={"steps": np.concatenate([row.steps[: row.lengths + 1] for row in rows])},
