@@ -5,9 +5,10 @@ import pytest
 from planvec import losses
 from planvec.benchmarks import doom, tabletop, training
 from planvec.benchmarks.measure import numbers_of_workers
+from planvec.config import Config
 from planvec.demos import PairSet
 from planvec.errors import InputError
-from planvec.training import Config, start
+from planvec.training import start
 from planvec.worlds import make
 from planvec.worlds.tabletop.world import Tabletop
 

@@ -52,6 +52,21 @@ def test_round_trip(folder):
         assert Counter(filter(None, WORLD.events(states, actions))) == Counter(tasks[demo // 2])
 
 
+def test_what_is_there_is_what_is_asked_for(folder):
+    before = contents(folder)
+    datasets.ensure(recipe(), folder)
+    with pytest.raises(InputError, match="pairs is 96, not 64"):
+        datasets.ensure(recipe(pairs=64), folder)
+    assert contents(folder) == before and datasets.kept(folder) == 96 and datasets.kept(folder / "none") == 0
+
+
+def test_folders_go_on_with_files_of_their_own_size(folder, tmp_path, monkeypatch):
+    (folder / "shard-00001.safetensors").unlink()
+    monkeypatch.setattr(datasets, "SHARD", 48)
+    collect(recipe(), folder)
+    assert [entry["pairs"] for entry in read_header(folder)["shards"].values()] == [32, 32, 32]
+
+
 def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
     collect(recipe(), tmp_path / "again")
     collect(recipe(seed=1), tmp_path / "other")

@@ -13,7 +13,7 @@ from oracles.boards import plain
 from planvec.agents import build
 from planvec.errors import InputError
 from planvec.evaluation import Score, evaluate, make_trial, random_trial, strangers, sum_plans
-from planvec.tasks import parse_condition
+from planvec.tasks import FRESH, parse_condition
 from planvec.worlds import make
 
 WORLD = make("crafting")
@@ -81,6 +81,27 @@ def test_references_are_fresh():
     assert not np.array_equal(one.shown[0][0][0], np.asarray(WORLD.observe(jax.tree.map(lambda x: x[0], one.scenes))))
 
 
+def test_nothing_is_drawn_as_training_data_are():
+    """Their seeds have the number of a shard in the second word."""
+    seeds = []
+
+    class Watched(type(WORLD)):
+        def sample_parts(self, seed, *rest):
+            seeds.append(seed)
+            return super().sample_parts(seed, *rest)
+
+        def record(self, tasks, seed, *rest):
+            seeds.append(seed)
+            return super().record(tasks, seed, *rest)
+
+        def scenes(self, tasks, seed):
+            seeds.append(seed)
+            return super().scenes(tasks, seed)
+
+    random_trial(Watched(), "1+1", 2, 0, "discard")
+    assert len(set(seeds)) == 4 and all(seed[1] >= FRESH for seed in seeds)
+
+
 def test_the_control_shows_other_references():
     seen = []
 
@@ -140,8 +161,9 @@ def test_conditions():
 
 
 def test_intervals():
-    assert Score(0.5, 0, 0, 0, 96, 1).ci95 == pytest.approx(0.1)
-    assert 0 < Score(0.0, 0, 0, 0, 100, 1).ci95 < 0.05
+    assert Score(0.5, 0, 0, 0, 100, 1).ci95 == pytest.approx((0.404, 0.596), abs=1e-3)
+    assert Score(0.0, 0, 0, 0, 100, 1).ci95 == pytest.approx((0, 0.037), abs=1e-3)
+    assert Score(1.0, 0, 0, 0, 100, 1).ci95 == pytest.approx((0.963, 1), abs=1e-3)
     assert set(Score(0.5, 0, 0, 0, 96, 1).as_dict()) == {*Score._fields, "ci95"}
 
 

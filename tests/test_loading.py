@@ -12,7 +12,7 @@ from planvec.agents import build
 from planvec.checkpoints import save_json, save_tree
 from planvec.errors import InputError
 from planvec.evaluation import evaluate, random_trial
-from planvec.training import CONFIG, WEIGHTS
+from planvec.runs import CONFIG, WEIGHTS
 from planvec.worlds.world import Images
 
 

@@ -7,16 +7,17 @@ import pytest
 
 from planvec import datasets, paper, reproduce
 from planvec.agents import AGENTS
+from planvec.config import Config
 from planvec.errors import InputError
-from planvec.training import Config
+from planvec.runs import METRICS
 from planvec.worlds import make
 
 CONFIG = Config(samples=8 * 4, batch=8, embedding=16, interval=2, optimizer="adam")  # compiles sooner than Muon
 
 
-def small(rows, folder, **options):
+def small(rows, folder, episodes=4, **options):
     lines = []
-    results = reproduce.reproduce(rows, folder, ["1", "1+1"], episodes=4, pairs=32, say=lines.append, **options)
+    results = reproduce.reproduce(rows, folder, ["1", "1+1"], episodes, pairs=32, say=lines.append, **options)
     return results, lines
 
 
@@ -60,6 +61,21 @@ def test_it_takes_up_where_it_was(tmp_path):
     assert [entry for entry in told if entry[0] == "training cpv-plain"] == [("training cpv-plain", 4, 4)]  # 2 had been
     assert told[-3:] == [("scoring cpv-plain", done, 2) for done in (0, 1, 2)]
     assert all(done <= total for _, done, total in told)
+    [run] = (tmp_path / "runs").iterdir()
+    trained = (run / METRICS).stat().st_mtime_ns
+    more, lines = small(reproduce.entries(CONFIG, ["cpv-plain"], seeds=2, extra_rows=False), tmp_path)
+    assert (run / METRICS).stat().st_mtime_ns == trained and any("1 seeds together" in line for line in lines)
+    assert sorted(row["seed"] for row in more["rows"]) == [0, 0, 1, 1]
+    fewer, _ = small(rows, tmp_path, episodes=5)
+    assert sorted((row["seed"], row["episodes"]) for row in fewer["rows"]) == [(0, 5), (0, 5), (1, 4), (1, 4)]
+
+
+def test_what_cannot_be_is_told_before_anything_is_trained(tmp_path):
+    rows = reproduce.entries(CONFIG, ["cpv-plain"], seeds=1, extra_rows=False)
+    for conditions, episodes in (("4", "four"), 4), (("4",), 0):
+        with pytest.raises(InputError):
+            reproduce.reproduce(rows, tmp_path, conditions, episodes)
+    assert not any(tmp_path.iterdir())
 
 
 def test_the_papers_table_has_every_row():
@@ -144,4 +160,7 @@ def test_means_and_deviations():
     rows = [
         {"agent": "x", "seed": seed, "condition": "4", "success": s, "exact": 0} for seed, s in enumerate((0.2, 0.4))
     ]
-    assert reproduce.cell({"rows": rows}, "x", "4")[:2] == pytest.approx((30, 10))
+    assert reproduce.cell({"rows": rows}, "x", "4") == pytest.approx((30, 200**0.5, 2))
+    assert reproduce.cell({"rows": rows[:1]}, "x", "4") == pytest.approx((20, np.nan, 1), nan_ok=True)
+    table = reproduce.markdown({"world": "crafting", "rows": [row | {"episodes": 9} for row in rows[:1]]})
+    assert "| x | 1 | 20 |" in table  # one seed has no deviation

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import signal
 import subprocess
@@ -10,10 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from planvec import training
+from planvec import runs, training
+from planvec.checkpoints import save_tree
+from planvec.config import Config
 from planvec.demos import PairSet
 from planvec.errors import InputError
-from planvec.training import METRICS, PREVIOUS, STATE, WEIGHTS, Config, Diverged, train
+from planvec.runs import METRICS, PREVIOUS, STATE, WEIGHTS
+from planvec.training import Diverged, train
 from planvec.worlds import make
 
 WORLD = make("crafting")
@@ -146,6 +150,50 @@ def test_a_kill_between_two_saves_loses_at_most_an_interval(pairs, tmp_path):
     assert [weights(folder) for folder in folders] == [weights(folder) for folder in whole]
 
 
+def failing(monkeypatch, fails):
+    """Let a disk be full whenever `fails(path)`."""
+
+    def save(path, tree):
+        if fails(path):
+            raise OSError("disk full")
+        save_tree(path, tree)
+
+    monkeypatch.setattr(runs, "save_tree", save)
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, STATE])
+def test_a_full_disk_at_the_last_save_loses_at_most_an_interval(name, whole, pairs, tmp_path, monkeypatch):
+    saves = []
+    failing(monkeypatch, lambda path: path.name == name and (saves.append(path) or len(saves) == 4))
+    with pytest.raises(OSError, match="full"):
+        train([CONFIG], [tmp_path / "run"], pairs, DATA)
+    steps = []
+    train([CONFIG], [tmp_path / "run"], pairs, DATA, lambda step, _: steps.append(step))
+    assert steps == [20] and weights(tmp_path / "run") == weights(whole)
+    assert [line["step"] for line in lines(tmp_path / "run")] == [5, 10, 15, 20]
+
+
+def test_a_disk_that_is_full_again_and_again_loses_no_more(pairs, tmp_path, monkeypatch):
+    configs, folders = [replace(CONFIG, seed=seed) for seed in (0, 1)], [tmp_path / "0", tmp_path / "1"]
+    with pytest.raises(Stop):
+        train(configs, folders, pairs, DATA, stop_at(10))
+    failing(monkeypatch, lambda path: path == folders[1] / STATE)
+    for _ in range(3):
+        with pytest.raises(OSError, match="full"):
+            train(configs, folders, pairs, DATA)
+    monkeypatch.undo()
+    steps = []
+    train(configs, folders, pairs, DATA, lambda step, _: steps.append(step))
+    assert steps == [15, 20]
+
+
+def test_what_was_trained_is_never_begun_again(whole, pairs, tmp_path):
+    before = weights(whole)
+    with pytest.raises(InputError, match="no checkpoint in common"):
+        train([CONFIG, replace(CONFIG, seed=1)], [whole, tmp_path / "run"], pairs, DATA)
+    assert weights(whole) == before
+
+
 def test_a_loss_that_is_not_a_number_stops_the_run(pairs, tmp_path):
     folder = tmp_path / "run"
     with pytest.raises(Stop):
@@ -183,7 +231,18 @@ def test_another_training_in_the_folder(whole, pairs, tmp_path):
         train([CONFIG, replace(CONFIG, batch=16)], [tmp_path / "a", tmp_path / "b"], pairs, DATA)
 
 
-@pytest.mark.parametrize("changes", [{"agent": "gpt"}, {"batch": 1}, {"samples": 0}, {"learning_rate": -1}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"agent": "gpt"},
+        {"batch": 1},
+        {"samples": 0},
+        {"learning_rate": -1},
+        {"seed": -1},
+        {"warmup": -1},
+        {"samples": math.inf},
+    ],
+)
 def test_configs_that_make_no_sense(changes):
     with pytest.raises(InputError):
         Config(**changes)
@@ -220,6 +279,8 @@ def test_ctr_weighs_imitation():
     assert Config(agent="tecnet", ctr=1.0).weights.imitation == 1.0
     with pytest.raises(InputError, match="cpv-full has none"):
         Config(agent="cpv-full", ctr=1.0)
+    with pytest.raises(InputError, match="more than 0"):
+        Config(agent="tecnet", ctr=0.0)
 
 
 def test_float32_on_the_cpu():

@@ -18,10 +18,10 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 import planvec
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
+from planvec.config import Config as TrainConfig
 from planvec.console import complain, log, out, progress, random_trials, say, score_all, scores_table
 from planvec.errors import Failure, InputError
 from planvec.evaluation import evaluate, make_trial
-from planvec.training import Config as TrainConfig
 from planvec.worlds.world import World
 
 
@@ -406,6 +406,7 @@ class Evaluate:
                 "world": config.world,
                 "agent": config.agent,
                 "seed": config.seed,
+                "evaluation_seed": self.seed,
                 "sampled": not self.greedy,
                 "extras": self.extras,
                 "control": self.control,
@@ -520,7 +521,7 @@ class Bench:
 
             measured = doom.run(self.batch or None)
         elif self.what == "play":
-            from planvec.benchmarks import play  # needs websockets
+            from planvec.benchmarks import play
 
             measured = play.run(self.batch or None)
         else:

@@ -91,9 +91,11 @@ def random_trials(
 def scores_table(world: str, agent: str, scores: dict[str, Any]) -> Table:
     """Scores beside the paper's."""
     table = Table(title=f"{agent}: % of episodes")
-    for title in ("condition", "success", "± (95%)", "exact", "stops", "paper's success"):
+    for title in ("condition", "success", "95% interval", "exact", "stops", "paper's success"):
         table.add_column(title, justify="right")
     for name, score in scores.items():
-        figures = (f"{100 * value:.1f}" for value in (score.success, score.ci95, score.exact, score.stops))
-        table.add_row(name, *figures, str(paper.figure(world, agent, name) or ""))
+        success, low, high, exact, stops = (
+            f"{100 * value:.0f}" for value in (score.success, *score.ci95, score.exact, score.stops)
+        )
+        table.add_row(name, success, f"{low}–{high}", exact, stops, str(paper.figure(world, agent, name) or ""))
     return table

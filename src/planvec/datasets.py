@@ -11,7 +11,7 @@ Every shard follows from (seed, shard number) alone: the same command gives the 
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from planvec import files
 from planvec.demos import PairSet
 from planvec.errors import InputError
-from planvec.tasks import decode_tasks, encode_tasks
+from planvec.tasks import Task, decode_tasks, encode_tasks
 from planvec.worlds import make
 from planvec.worlds.world import Recording, World, check_recording, is_hosted
 
@@ -49,7 +49,6 @@ class Recipe:
     seed: int
 
     def __post_init__(self) -> None:
-        make(self.world)
         check_recording(self.noise, self.extras)
         if self.pairs < 1:
             raise InputError(f"collect at least one pair; got {self.pairs}")
@@ -57,19 +56,6 @@ class Recipe:
             raise InputError(f"tasks have from 1 skill up; got {self.skills[0]} to {self.skills[1]}")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {self.seed}")
-
-    @property
-    def shard(self) -> int:
-        """Pairs in each file but the last."""
-        return HOSTED_SHARD if is_hosted(make(self.world)) else SHARD
-
-    @property
-    def shards(self) -> int:
-        return -(-self.pairs // self.shard)
-
-    def size(self, shard: int) -> int:
-        """How many pairs a shard holds."""
-        return min(self.shard, self.pairs - shard * self.shard)
 
 
 def collect(
@@ -85,17 +71,16 @@ def collect(
     world, folder = world or make(recipe.world), Path(folder)
     world.sample_tasks((recipe.seed,), 1, *recipe.skills)  # complains of what cannot be, before anything is written
     header = _open_header(recipe, world, folder)
-    for shard in range(recipe.shards):
-        name, before = f"shard-{shard:05d}.safetensors", shard * recipe.shard
+    for shard, before in enumerate(range(0, recipe.pairs, header["shard"])):
+        name, size = f"shard-{shard:05d}.safetensors", min(header["shard"], recipe.pairs - before)
         if not _is_whole(folder, header["shards"].get(name)):
             content, rates = _collect_shard(
-                world, recipe, shard, lambda done, before=before: progress(before + done // 2)
+                world, recipe, shard, size, lambda done, before=before: progress(before + done // 2)
             )
             files.write(folder / name, content)
-            entry = {"file": name, "pairs": recipe.size(shard), "sha256": _digest(content), "attempts": rates}
-            header["shards"][name] = entry
+            header["shards"][name] = {"file": name, "pairs": size, "sha256": _digest(content), "attempts": rates}
             _write_header(folder, header)
-        progress(before + recipe.size(shard))
+        progress(before + size)
     header["complete"] = True
     _write_header(folder, header)
     return header
@@ -103,12 +88,18 @@ def collect(
 
 def ensure(recipe: Recipe, folder: Path, progress: Callable[[int], None] = lambda pairs: None) -> None:
     """Collect a folder, or go on collecting it, unless it is complete."""
-    if not (folder / HEADER).exists() or not _parse_header(folder)["complete"]:
-        collect(recipe, folder, progress)
+    if (folder / HEADER).exists():
+        header = _parse_header(folder)
+        _check_same(folder, header, _described(recipe, make(recipe.world)))
+        if header["complete"]:
+            return
+    collect(recipe, folder, progress)
 
 
 def kept(folder: Path) -> int:
     """How many pairs of a collection that was stopped are safe."""
+    if not (folder / HEADER).exists():
+        return 0
     return sum(entry["pairs"] for entry in _parse_header(folder)["shards"].values())
 
 
@@ -138,7 +129,7 @@ def read_header(folder: Path, world: World | None = None) -> dict[str, Any]:
     return header
 
 
-def read_shards(folder: Path, header: dict[str, Any]):
+def read_shards(folder: Path, header: dict[str, Any]) -> Iterator[tuple[Recording, list[Task]]]:
     """Each shard's demonstrations, and the task of each pair."""
     for entry in header["shards"].values():
         path = Path(folder) / entry["file"]
@@ -177,10 +168,10 @@ def rates(header: dict[str, Any]) -> dict[int, dict[str, float]]:
 
 
 def _collect_shard(
-    world: World, recipe: Recipe, shard: int, progress: Callable[[int], None]
+    world: World, recipe: Recipe, shard: int, size: int, progress: Callable[[int], None]
 ) -> tuple[bytes, dict[str, dict[str, int]]]:
     """One shard's bytes, and for each number of skills how the attempts ended and what was extra."""
-    tasks = world.sample_tasks((recipe.seed, shard, 0), recipe.size(shard), *recipe.skills)
+    tasks = world.sample_tasks((recipe.seed, shard, 0), size, *recipe.skills)
     both = [task for task in tasks for _ in range(2)]
     recording = world.record(both, (recipe.seed, shard, 1), recipe.noise, recipe.extras, progress)
     arrays = {
@@ -201,35 +192,41 @@ def _collect_shard(
 
 def _open_header(recipe: Recipe, world: World, folder: Path) -> dict[str, Any]:
     """The header to go on with: a new one, or that of the same collection interrupted earlier."""
-    new = {
-        "format": FORMAT,
-        "version": VERSION,
-        **json.loads(json.dumps(asdict(recipe))),
-        "shard": recipe.shard,
-        "fingerprint": world.fingerprint,
-        "skills_named": list(world.skills),
-        "complete": False,
-        "shards": {},
-    }
+    described = _described(recipe, world)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder")
     if not folder.exists() or all(path.name.endswith(files.TEMPORARY) for path in folder.iterdir()):
         folder.mkdir(parents=True, exist_ok=True)
-        _write_header(folder, new)
-        return new
+        header = described | {"shard": HOSTED_SHARD if is_hosted(world) else SHARD, "complete": False, "shards": {}}
+        _write_header(folder, header)
+        return header
     old = _parse_header(folder)
-    old.setdefault("shard", SHARD)  # older folders do not say
-    different = [name for name in new if name not in ("complete", "shards") and old.get(name) != new[name]]
-    if different:
-        name = different[0]
-        raise InputError(
-            f"{folder} holds other data ({name} is {old.get(name)}, not {new[name]}); choose another folder"
-        )
+    _check_same(folder, old, described)
     if old["complete"] and all(_is_whole(folder, entry) for entry in old["shards"].values()):
         raise InputError(f"{folder} is complete already: {old['pairs']} pairs; nothing was changed")
     for part in folder.glob(f"*{files.TEMPORARY}"):
         part.unlink()
     return old
+
+
+def _described(recipe: Recipe, world: World) -> dict[str, Any]:
+    """What a header says of a recipe."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **json.loads(json.dumps(asdict(recipe))),
+        "fingerprint": world.fingerprint,
+        "skills_named": list(world.skills),
+    }
+
+
+def _check_same(folder: Path, header: dict[str, Any], described: dict[str, Any]) -> None:
+    """Complain where a folder holds something else."""
+    for name, wanted in described.items():
+        if header.get(name) != wanted:
+            raise InputError(
+                f"{folder} holds other data ({name} is {header.get(name)}, not {wanted}); choose another folder"
+            )
 
 
 def _parse_header(folder: Path) -> dict[str, Any]:
@@ -244,6 +241,7 @@ def _parse_header(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not the header of a planvec data folder")
     if header.get("version") != VERSION:
         raise InputError(f"{path} has version {header.get('version')}; this planvec reads version {VERSION}")
+    header.setdefault("shard", SHARD)  # older folders do not say
     missing = FIELDS - header.keys()
     if missing or not isinstance(header["shards"], dict):
         raise InputError(f"{path} is damaged: it lacks {', '.join(sorted(missing)) or 'a list of shards'}")

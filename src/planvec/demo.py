@@ -35,11 +35,10 @@ def draw_scores(world: str, agent: str, scores: dict[str, Score], path: Path) ->
     """A chart of an agent's scores beside the paper's."""
     figure = Figure(figsize=(7, 3.2), layout="constrained")
     axes, place = figure.subplots(), np.arange(len(scores))
-    ours = [(100 * score.success, 100 * score.ci95) for score in scores.values()]
-    theirs = [paper.figure(world, agent, name) for name in scores]
-    for whose, offset, colour, bars in (("planvec", -0.2, "#3d6fb0", ours), ("paper", 0.2, "#c9ced6", theirs)):
-        heights, errors = zip(*bars, strict=True)
-        axes.bar(place + offset, heights, 0.4, yerr=errors, color=colour, label=whose)
+    ours = 100 * np.array([(score.success, *score.ci95) for score in scores.values()]).T
+    theirs = np.array([paper.figure(world, agent, name) for name in scores], float).T
+    axes.bar(place - 0.2, ours[0], 0.4, yerr=np.abs(ours[1:] - ours[0]), color="#3d6fb0", label="planvec")
+    axes.bar(place + 0.2, theirs[0], 0.4, yerr=theirs[1], color="#c9ced6", label="paper")
     axes.set(xticks=place, xticklabels=list(scores), ylim=(0, 100), ylabel="success, %", title=f"{agent}, by condition")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)

@@ -56,7 +56,6 @@ def save_demonstration(path: Path | str, demo: Demonstration, world: "World") ->
     """Write a demonstration (or an episode) as a safetensors file, each array under its path in the tree."""
     origin = {"world": world.name, "fingerprint": world.fingerprint, "task": show_task(demo.task)}
     arrays = {name: np.asarray(leaf, order="C") for name, leaf in _named(demo).items()}
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
     files.write(path, safetensors.numpy.save(arrays, {"format": FORMAT, "version": VERSION} | origin))
 
 

@@ -19,7 +19,7 @@ from jax import Array
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.errors import InputError
-from planvec.tasks import Task, parse_condition
+from planvec.tasks import FRESH, Task, parse_condition
 from planvec.worlds.world import HostedWorld, PureWorld, World, is_hosted
 
 
@@ -34,14 +34,15 @@ class Score(NamedTuple):
     horizon: int
 
     @property
-    def ci95(self) -> float:
-        """Half the width of the 95% interval of `success` (Agresti and Coull's)."""
-        episodes = self.episodes + 4
-        share = (self.success * self.episodes + 2) / episodes
-        return 2 * math.sqrt(share * (1 - share) / episodes)
+    def ci95(self) -> tuple[float, float]:
+        """The 95% interval of `success` (Wilson's)."""
+        z, n, share = 1.96, self.episodes, self.success
+        middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+        return max(0.0, middle - half), min(1.0, middle + half)
 
-    def as_dict(self) -> dict[str, float]:
-        return self._asdict() | {"ci95": self.ci95}
+    def as_dict(self) -> dict[str, Any]:
+        return self._asdict() | {"ci95": list(self.ci95)}
 
 
 class OneTask(InputError):
@@ -63,19 +64,21 @@ def random_trial(world: World, condition: str, episodes: int, seed: int, extras:
     """Random tasks under a condition."""
     if episodes < 1:
         raise InputError(f"evaluate at least one episode; got {episodes}")
-    return make_trial(world, world.sample_parts((seed, 2), episodes, parse_condition(condition)), seed, extras)
+    return make_trial(world, world.sample_parts((seed, FRESH + 2), episodes, parse_condition(condition)), seed, extras)
 
 
 def make_trial(world: World, parts: Sequence[Sequence[Task]], seed: int, extras: str = "discard") -> Trial:
     """Fresh references by the expert, without noise: for each part of the sum, a task for each episode."""
+    if not parts[0]:
+        raise InputError("evaluate at least one episode")
     shown, wanted = [], 0
     for i, tasks in enumerate(parts):
-        first, last, done = world.ends(world.record(tasks, (seed, 3, i), 0.0, extras))
+        first, last, done = world.ends(world.record(tasks, (seed, FRESH + 3, i), 0.0, extras))
         shown.append((first, last))
         wanted = wanted + done
     whole = [sum(tasks, ()) for tasks in zip(*parts, strict=True)]
     horizon = world.horizon([max(map(len, tasks)) for tasks in parts])
-    return Trial(tuple(shown), world.scenes(whole, (seed, 4)), wanted, horizon, whole)
+    return Trial(tuple(shown), world.scenes(whole, (seed, FRESH + 4)), wanted, horizon, whole)
 
 
 def evaluate(

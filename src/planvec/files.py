@@ -11,6 +11,7 @@ def write(path: Path | str, content: bytes | str) -> None:
     """Write beside, then rename: `path` is either as it was or complete."""
     path = Path(path)
     part = path.with_name(path.name + TEMPORARY)
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with open(part, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)

@@ -8,10 +8,11 @@ import equinox as eqx
 import jax
 
 from planvec.agents import Agent
-from planvec.checkpoints import load_json, load_tree
+from planvec.checkpoints import load_tree
+from planvec.config import Config
 from planvec.errors import InputError
 from planvec.reading import load_probe
-from planvec.training import CONFIG, WEIGHTS, Config
+from planvec.runs import WEIGHTS, read_config
 
 SHIPPED = Path(str(resources.files("planvec"))) / "weights"
 
@@ -25,7 +26,7 @@ def load(name: str | Path) -> Agent:
 def load_with_config(name: str | Path) -> tuple[Agent, Config]:
     """An agent, and how it was trained."""
     folder = find(name)
-    config = Config(**load_json(folder / CONFIG)["config"])
+    config = read_config(folder)
     outline = eqx.filter_eval_shape(config.build, jax.random.key(0))
     agent = load_tree(folder / WEIGHTS, like=outline)
     return replace(agent, probe=load_probe(folder, agent.fingerprint)), config

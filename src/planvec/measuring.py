@@ -20,7 +20,7 @@ from planvec.agents.agent import EmbeddingAgent
 from planvec.errors import InputError
 from planvec.reading import TINY, ridge
 from planvec.recordings import Demonstrations, check_vectors, count_names
-from planvec.tasks import Task
+from planvec.tasks import FRESH, Task
 from planvec.worlds.world import World
 
 TASKS, SCENES = 512, 4  # tasks that are demonstrated unless told otherwise, and scenes for each of them
@@ -93,7 +93,7 @@ def measure(
     ends = np.cumsum([len(group) for group in groups])
     first, second, whole, mixed = (np.arange(end - len(group), end) for end, group in zip(ends, groups, strict=True))
     total = int(ends[-1])
-    demos = Demonstrations(world, list(chain(*groups)), (seed, 13), lambda finished: progress(finished, total))
+    demos = Demonstrations(world, list(chain(*groups)), (seed, FRESH + 13), lambda finished: progress(finished, total))
     plans = demos.plans(agent)
     read, compared = _read(agent, plans), mixed[:COMPARED]
     return Measures(
@@ -110,7 +110,7 @@ def draw_tasks(world: World, count: int, seed: int) -> tuple[list[Task], ...]:
     """What is demonstrated: tasks A, B, and A then B, scene after scene; and tasks in one order and another."""
     firsts, seconds = draw_pairs(world, count, seed)
     wholes = [first + second for first, second in zip(firsts, seconds, strict=True)]
-    drawn = world.sample_tasks((seed, 12), count, *world.sizes)
+    drawn = world.sample_tasks((seed, FRESH + 12), count, *world.sizes)
     mixed = [task[:: (-1) ** scene] for task in drawn for scene in range(SCENES)]  # forwards, backwards, by turns
     return firsts * SCENES, seconds * SCENES, wholes * SCENES, mixed
 
@@ -118,7 +118,7 @@ def draw_tasks(world: World, count: int, seed: int) -> tuple[list[Task], ...]:
 def draw_pairs(world: World, count: int, seed: int) -> tuple[list[Task], list[Task]]:
     """Tasks A and B that can be done together, half as long as training's longest, no two pairs asking for the same."""
     size = max(1, world.sizes[1] // 2)
-    firsts, seconds = world.sample_parts((seed, 11), count, (size, size))
+    firsts, seconds = world.sample_parts((seed, FRESH + 11), count, (size, size))
     asked = world.asked([first + second for first, second in zip(firsts, seconds, strict=True)])
     _, kept = np.unique(asked.reshape(count, -1), axis=0, return_index=True)
     kept = np.sort(kept)  # as they were drawn, so that neighbours have nothing to do with each other
@@ -144,7 +144,7 @@ def measure_parts(
     """At a moment between the first and the last, of all demonstrations that have one."""
     longer = demos.lengths[which] > 1
     which, wholes = which[longer], wholes[longer]
-    times = np.random.default_rng((seed, 14)).integers(1, demos.lengths[which])
+    times = np.random.default_rng((seed, FRESH + 14)).integers(1, demos.lengths[which])
     parts = _read(agent, demos.parts(agent, which, times))
     return Parts(error=_error(parts, wholes), unrelated=_error(np.roll(parts, 1, axis=0), wholes))
 
@@ -172,7 +172,7 @@ def measure_counts(plans: np.ndarray, counts: np.ndarray, skills: Sequence[str])
 
 def measure_leaks(plans: np.ndarray, counts: np.ndarray, orders: Sequence[tuple[str, ...]]) -> Leaks:
     """Between all pairs of plans."""
-    _, skills = np.unique(counts, axis=0, return_inverse=True)
+    skills = np.unique(counts, axis=0, return_inverse=True)[1].ravel()
     numbers = {order: number for number, order in enumerate(dict.fromkeys(orders))}
     order = np.array([numbers[order] for order in orders])
     same_skills, same_order = skills[:, None] == skills, order[:, None] == order
@@ -225,7 +225,8 @@ def table(title: str, measures: dict[str, Any]) -> Table:
 
 def _lines(measures: dict[str, Any]) -> Iterator[tuple[str, float | None, str, str]]:
     kinds = {"sums": Sums, "parts": Parts, "nothing": Nothing, "counts": Counts, "leaks": Leaks}
-    sums, parts, nothing, counts, leaks = (kind(**measures[name]) for name, kind in kinds.items())
+    known = {"nothing": {"mean": None}} | measures  # older files do not say
+    sums, parts, nothing, counts, leaks = (kind(**known[name]) for name, kind in kinds.items())
     chance, apart = f"{1 / sums.candidates:.3f} by chance", "{:.3f} unrelated".format
     yield "retrieval", sums.retrieval, chance, f"how often g(AB) is nearest to g(A) + g(B), of {sums.candidates} sums"
     yield "sums", sums.error, apart(sums.unrelated), "relative error of g(A) + g(B) as g(AB), each in its own scene"

@@ -141,5 +141,4 @@ def _save(path: Path | str, image: Image.Image, kind: str, **options: object) ->
     """Encode in memory, then write in one go."""
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
     files.write(path, buffer.getvalue())

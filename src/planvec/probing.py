@@ -9,7 +9,7 @@ from planvec.agents import Agent
 from planvec.errors import InputError
 from planvec.reading import Probe, ridge
 from planvec.recordings import Demonstrations, check_vectors, count_names
-from planvec.tasks import parse_condition
+from planvec.tasks import FRESH, parse_condition
 from planvec.worlds.world import World
 
 DEMOS, FEWEST = 2560, 10  # demonstrations unless told otherwise
@@ -25,11 +25,11 @@ def fit_probe(
 ) -> Probe:
     """Fit a probe to an agent that has plan vectors. `progress` is told how many demonstrations there are, of all."""
     check_vectors(agent)
-    demos = demos or DEMOS
+    demos = DEMOS if demos is None else demos
     if demos < FEWEST:
         raise InputError(f"fit a probe to at least {FEWEST} demonstrations; got {demos}")
-    tasks = world.sample_tasks((seed, 21), demos, 1, longest(world))
-    recorded = Demonstrations(world, tasks, (seed, 22), lambda finished: progress(finished, demos))
+    tasks = world.sample_tasks((seed, FRESH + 21), demos, 1, longest(world))
+    recorded = Demonstrations(world, tasks, (seed, FRESH + 22), lambda finished: progress(finished, demos))
     names = count_names(world.skills, recorded.counts.shape[1])[: len(world.skills)]
     return fit(recorded.plans(agent), recorded.counts[:, : len(names)], tuple(names))
 

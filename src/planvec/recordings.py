@@ -1,6 +1,7 @@
 """Fresh demonstrations by the expert, and their plans, many at once: what agents are measured and probed on."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -32,11 +33,16 @@ class Demonstrations:
         self, world: World, tasks: Sequence[Task], seed: Sequence[int], progress: Callable[[int], None]
     ) -> None:
         recording = world.record(tasks, seed, 0.0, "discard", progress)
-        self._world, self._steps, self._actions = world, world.replay(recording), recording.actions
+        self._world, self._recording, self._actions = world, recording, recording.actions
         self._first, self._last, counts = world.ends(recording)
         self.lengths = recording.lengths
         self._starts = np.cumsum(self.lengths + 1) - (self.lengths + 1)  # of steps
         self.counts = counts.reshape(len(tasks), -1)  # int32 [demonstration, what may be asked for]
+
+    @cached_property
+    def _steps(self) -> Any:
+        """All that was seen on the way; in a simulator that takes long to rebuild, and not everyone asks."""
+        return self._world.replay(self._recording)
 
     def plans(self, agent: EmbeddingAgent) -> np.ndarray:
         """g(first, last) of all. float64 [demonstration, embedding]"""

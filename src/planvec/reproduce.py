@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,16 @@ from matplotlib.figure import Figure
 from planvec import datasets, files, paper
 from planvec.agents import AGENTS, Agent
 from planvec.checkpoints import load_json, save_json
+from planvec.config import Config
 from planvec.demos import PairSet
 from planvec.errors import InputError
 from planvec.evaluation import evaluate, random_trial
 from planvec.loading import load
 from planvec.pictures import save_figure
-from planvec.provenance import provenance
-from planvec.training import CONFIG, METRICS, Config, train
+from planvec.provenance import commit
+from planvec.runs import CONFIG, reached, read_metrics
+from planvec.tasks import parse_condition
+from planvec.training import train
 from planvec.worlds import make
 from planvec.worlds.world import World
 
@@ -67,11 +70,10 @@ class Entry:
         """The folder of one training."""
         return table / "runs" / f"{self.folder}-{seed}"
 
-    def finished(self, table: Path) -> bool:
-        """Whether all its seeds have been trained to the end."""
-        logs = [self.run(table, seed) / METRICS for seed in range(self.seeds)]
-        lines = [log.read_text().splitlines() if log.exists() else [] for log in logs]
-        return all(some and json.loads(some[-1])["step"] >= self.config.updates for some in lines)
+    def unfinished(self, table: Path) -> dict[int, bool]:
+        """The seeds that have not been trained to the end, and whether they have been begun."""
+        steps = {seed: reached(self.run(table, seed)) for seed in range(self.seeds)}
+        return {seed: step > 0 for seed, step in steps.items() if step < self.config.updates}
 
 
 SETTINGS = ("seed", "samples", "interval")  # the same for a whole table
@@ -139,7 +141,11 @@ def reproduce(
     """
     rows = list(rows)
     world = make(rows[0].config.world)
-    path, pairs = folder / "results.json", pairs or world.pairs
+    if episodes < 1 or rows[0].seeds < 1:
+        raise InputError(f"measure at least one seed on one episode; got {rows[0].seeds} on {episodes}")
+    conditions = [condition.strip() for condition in conditions]
+    list(map(parse_condition, conditions))  # complains before anything is trained
+    path, pairs = folder / "results.json", world.pairs if pairs is None else pairs
     new = {"world": world.name, "rows": [], "trainings": {}, "sampled": True, "pairs": pairs}
     results = load_json(path) if path.exists() else new
     if results["pairs"] != pairs:
@@ -156,11 +162,11 @@ def reproduce(
         for number, condition in enumerate(wanted, start=1):
             trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
             scores = evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
-            measured = (entry.label, condition)
-            results["rows"] = [row for row in results["rows"] if (row["agent"], row["condition"]) != measured]
             for seed, score in enumerate(scores):
-                cell = {"agent": entry.label, "seed": seed, "condition": condition, **score.as_dict()}
-                results["rows"].append(cell | {"training": f"{entry.folder}-{seed}", "made": provenance()["commit"]})
+                place = {"agent": entry.label, "seed": seed, "condition": condition}
+                results["rows"] = [row for row in results["rows"] if not place.items() <= row.items()]
+                made = {"training": f"{entry.folder}-{seed}", "made": commit()}
+                results["rows"].append(place | score.as_dict() | made)
             mean = np.mean([score.success for score in scores])
             say(f"{entry.label}, {condition}: {mean:.1%} of {episodes} episodes")
             watch(f"scoring {entry.label}", number, len(wanted))
@@ -200,7 +206,7 @@ def _trained(
     watch: Watch,
 ) -> list[Agent]:
     """The entry's agents, one for each seed. Where they are not there yet they train, with the others that can."""
-    if not entry.finished(folder):
+    if seeds := entry.unfinished(folder):
         data = folder / entry.data
         skills = entry.skills or make(entry.config.world).sizes
         recipe = datasets.Recipe(entry.config.world, pairs, skills, 0.1, entry.extras, 0)
@@ -208,9 +214,9 @@ def _trained(
         datasets.ensure(recipe, data, lambda done: watch("collecting pairs", done, pairs))
         loaded = _load_pairs(data, make(entry.config.world), partial(watch, "loading steps"))
         kinds = {one.folder: one for one in [entry, *others] if one.program == entry.program}
-        kinds = {name: one for name, one in kinds.items() if not one.finished(folder)}
-        say(f"training {', '.join(kinds)}: {entry.seeds} seeds together, {entry.config.updates} updates")
-        trainings = [(one.run(folder, seed), one.seeded(seed)) for seed in range(entry.seeds) for one in kinds.values()]
+        kinds = {name: one for name, one in kinds.items() if one.unfinished(folder) == seeds}
+        say(f"training {', '.join(kinds)}: {len(seeds)} seeds together, {entry.config.updates} updates")
+        trainings = [(one.run(folder, seed), one.seeded(seed)) for seed in seeds for one in kinds.values()]
         runs, configs = zip(*trainings, strict=True)
         began = time.perf_counter()
         label, updates = f"training {entry.label}", entry.config.updates
@@ -224,7 +230,7 @@ def _trained(
 
 def _described(run: Path) -> dict[str, Any]:
     """What the results tell of a training."""
-    return load_json(run / CONFIG) | {"last": json.loads((run / METRICS).read_text().splitlines()[-1])}
+    return load_json(run / CONFIG) | {"last": read_metrics(run)[-1]}
 
 
 _pairs: dict[Path, PairSet] = {}
@@ -259,10 +265,11 @@ def labels(results: dict[str, Any]) -> list[str]:
 
 
 def cell(results: dict[str, Any], label: str, condition: str, figure: str = "success") -> tuple[float, float, int]:
-    """Mean and standard deviation over seeds in %, and how many seeds."""
+    """Mean and standard deviation (n − 1) over seeds in %, and how many seeds. Of one seed, the deviation is NaN."""
     cells = [row for row in results["rows"] if (row["agent"], row["condition"]) == (label, condition)]
-    values = 100 * np.array([row[figure] for row in {row["seed"]: row for row in cells}.values()])
-    return (float(values.mean()), float(values.std()), len(values)) if len(values) else (float("nan"), 0.0, 0)
+    values = 100 * np.array([row[figure] for row in cells])
+    deviation = values.std(ddof=1) if len(values) > 1 else np.nan
+    return (float(values.mean()), float(deviation), len(values)) if len(values) else (np.nan, np.nan, 0)
 
 
 def conditions_of(results: dict[str, Any]) -> list[str]:
@@ -273,30 +280,36 @@ def conditions_of(results: dict[str, Any]) -> list[str]:
 
 def markdown(results: dict[str, Any]) -> str:
     """Success beside the paper's, then how often exactly the task was done."""
-    used = conditions_of(results)
     episodes = min(row["episodes"] for row in results["rows"])
+    broken = sum(row.get("diverged", 0) * row["episodes"] for row in results["rows"])
     lines = [
         f"Success in %, mean ± standard deviation over seeds, at least {episodes} episodes a cell, sampled actions, "
         "last checkpoint; the paper's figure in parentheses.",
+        *[f"The simulator broke down in {broken:.0f} episodes, which count as failures."] * bool(broken),
         "",
-        "| model | seeds | " + " | ".join(used) + " |",
-        "|---" * (len(used) + 2) + "|",
+        *_table(results, "success"),
+        "",
+        "Exactly the task, nothing else until it was done, in %:",
+        "",
+        *_table(results, "exact"),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(results: dict[str, Any], figure: str) -> Iterator[str]:
+    """A line of Markdown for each row of the table."""
+    used = conditions_of(results)
+    yield "| model | seeds | " + " | ".join(used) + " |"
+    yield "|---" * (len(used) + 2) + "|"
     for label in labels(results):
         cells, seeds = [], 0
         for condition in used:
-            mean, std, count = cell(results, label, condition)
+            mean, deviation, count = cell(results, label, condition, figure)
             seeds = max(seeds, count)
-            known = paper.figure(results["world"], label, condition)
-            cells.append(f"{mean:.0f} ± {std:.0f}{f' ({known.mean:g})' if known else ''}" if count else "")
-        lines.append(f"| {label} | {seeds} | " + " | ".join(cells) + " |")
-    lines += ["", "Exactly the task, nothing else until it was done, in %:", "", *lines[2:4]]
-    for label in labels(results):
-        exact = [cell(results, label, condition, "exact") for condition in used]
-        lines.append(
-            f"| {label} | {exact[0][2]} | " + " | ".join(f"{m:.0f} ± {s:.0f}" if n else "" for m, s, n in exact) + " |"
-        )
-    return "\n".join(lines) + "\n"
+            known = paper.figure(results["world"], label, condition) if figure == "success" else None
+            shown = f"{mean:.0f}" + f" ± {deviation:.0f}" * (count > 1) + (f" ({known.mean:g})" if known else "")
+            cells.append(shown * bool(count))
+        yield f"| {label} | {seeds} | " + " | ".join(cells) + " |"
 
 
 def chart(results: dict[str, Any], path: Path) -> None:
@@ -306,9 +319,8 @@ def chart(results: dict[str, Any], path: Path) -> None:
     for axes, condition in zip(np.atleast_1d(figure.subplots(1, len(used), sharey=True)), used, strict=True):
         rows = np.arange(len(shown))
         ours = [cell(results, label, condition) for label in shown]
-        axes.barh(
-            rows - 0.2, [m for m, _, _ in ours], 0.4, xerr=[s for _, s, _ in ours], color="#3d6fb0", label="planvec"
-        )
+        means, deviations, _ = np.nan_to_num(np.array(ours).T)
+        axes.barh(rows - 0.2, means, 0.4, xerr=deviations, color="#3d6fb0", label="planvec")
         theirs = [paper.figure(results["world"], label, condition) or (0, 0) for label in shown]
         axes.barh(
             rows + 0.2, [m for m, _ in theirs], 0.4, xerr=[s or 0 for _, s in theirs], color="#c9ced6", label="paper"

@@ -17,7 +17,7 @@ from planvec.errors import InputError
 from planvec.loading import find, load_with_config
 from planvec.probing import fit_probe
 from planvec.provenance import provenance
-from planvec.training import CONFIG
+from planvec.runs import CONFIG
 from planvec.worlds import make
 
 Row = dict[str, Any]  # all about one agent
@@ -179,7 +179,7 @@ def _mean(values: Iterable[float | None]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return "never seen"
-    return f"{np.mean(known):.3f}" + (f" ± {np.std(known):.3f}" if len(known) > 1 else "")
+    return f"{np.mean(known):.3f}" + (f" ± {np.std(known, ddof=1):.3f}" if len(known) > 1 else "")
 
 
 def _show(value: float | None) -> str:

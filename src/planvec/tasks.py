@@ -11,6 +11,7 @@ Task = tuple[str, ...]
 """The skills to do, by name. Used to make data and to judge, never shown to a model."""
 
 NO_SKILL = -1  # pads encoded tasks
+FRESH = 1_000_000  # and up: second words of the seeds of what agents are measured on; those of data are shard numbers
 
 
 def parse_task(text: str | Iterable[str], skills: Sequence[str]) -> Task:

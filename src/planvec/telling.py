@@ -4,7 +4,7 @@ The plan is that of references, added up where the condition says so; the episod
 own to the horizon. It says "done" when of no skill half a turn or more is left.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import equinox as eqx
@@ -18,7 +18,7 @@ from planvec.errors import InputError
 from planvec.evaluation import Trial, make_trial
 from planvec.reading import HALF, progress
 from planvec.recordings import Demonstrations, check_vectors, encode
-from planvec.tasks import Task, parse_condition
+from planvec.tasks import FRESH, Task, parse_condition
 from planvec.worlds.world import PureWorld, World, is_hosted
 
 EPISODES = 64  # of each condition, unless told otherwise
@@ -51,12 +51,11 @@ def tell(
     told = {}
     for number, condition in enumerate(world.conditions):
         watch(number, len(world.conditions))
-        parts = world.sample_parts((seed, 31), episodes, parse_condition(condition))
+        parts = world.sample_parts((seed, FRESH + 31), episodes, parse_condition(condition))
         trial = make_trial(world, parts, seed)
         plans = sum(encode(agent, first, last) for first, last in trial.shown)
-        whole = [sum(tasks, ()) for tasks in zip(*parts, strict=True)]
         told[condition] = {
-            "expert": judge(agent, *watch_expert(agent, world, whole, plans, seed)),
+            "expert": judge(agent, *watch_expert(agent, world, trial.tasks, plans, seed)),
             "own": judge(agent, *watch_agent(agent, world, trial, plans, seed)),
         }
     watch(len(world.conditions), len(world.conditions))
@@ -91,9 +90,9 @@ def auc(scores: np.ndarray, truth: np.ndarray) -> float | None:
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]  # as `judge` takes them
 
 
-def watch_expert(agent: EmbeddingAgent, world: World, tasks: list[Task], plans: np.ndarray, seed: int) -> Moments:
+def watch_expert(agent: EmbeddingAgent, world: World, tasks: Sequence[Task], plans: np.ndarray, seed: int) -> Moments:
     """The expert's episodes are over as soon as the task is done."""
-    demos = Demonstrations(world, tasks, (seed, 32), lambda finished: None)
+    demos = Demonstrations(world, tasks, (seed, FRESH + 32), lambda finished: None)
     done, which = demos.done(agent)
     truth = np.append(which[1:] != which[:-1], True)
     return plans[which], plans[which] - done, truth

@@ -5,114 +5,31 @@ networks become batched matrix products). Everything random about an update foll
 cut into chunks, or what trains beside, is no matter.
 """
 
-import json
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
-from tensorboardX import SummaryWriter
-from tyro.conf import Positional
 
 from planvec import losses
-from planvec.agents import AGENTS, Agent, Weights, build, family
-from planvec.checkpoints import load_json, load_tree, save_json, save_tree
+from planvec.agents import Agent, Weights, family
+from planvec.config import Config
 from planvec.demos import Batch, PairSet
 from planvec.errors import Failure, InputError
-from planvec.provenance import provenance
+from planvec.runs import Run, State, open_run, resume
 from planvec.worlds import make
 
-CONFIG, WEIGHTS, METRICS = "config.json", "weights.safetensors", "metrics.jsonl"
-STATE, PREVIOUS = "state.safetensors", "state.previous.safetensors"
 VALIDATION = 16  # looks at the validation pairs, each as large as four batches; their mean is logged
 NARROWEST = 8  # outputs of a layer whose weights Muon takes
 SCORED = 10  # intervals between two looks at how an agent does in its world
-
-
-@dataclass(frozen=True)
-class Config:
-    """How to train one agent."""
-
-    world: Positional[str] = "crafting"
-    """Which world its demonstrations are from."""
-    agent: str = "cpv-full"
-    """Which of the ten models; see `planvec agents`."""
-    seed: int = 0
-    """Initial weights and the order of samples follow from it."""
-    embedding: int | None = None
-    """Numbers in a plan vector; unless given 512 in crafting, 64 in the other worlds."""
-    samples: float | None = None
-    """How many samples to train on, in all; unless given 60e6 in crafting, 10e6 on the tabletop and in doom."""
-    batch: int = 1024
-    """Samples in an update."""
-    optimizer: Literal["muon", "adam"] = "muon"
-    """Muon for the weight matrices (Adam for the rest), or Adam for all as in the paper."""
-    learning_rate: float = 3e-3
-    """The largest step size."""
-    warmup: int = 4000
-    """Updates over which the step size rises from zero; at most a tenth of all."""
-    schedule: Literal["cosine", "constant"] = "cosine"
-    """Whether the step size then falls to zero along half a cosine, or stays."""
-    weight_decay: float | None = None
-    """Decoupled weight decay; unless given 0.1, on the tabletop 0.3. 0 is none, as in the paper."""
-    ctr: float | None = None
-    """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
-    precision: Literal["auto", "bfloat16", "float32"] = "auto"
-    """What the networks compute in; weights are kept in float32. auto: bfloat16 for images on an accelerator."""
-    interval: int = 1000
-    """Updates between two log lines; a checkpoint is written with each."""
-
-    def __post_init__(self) -> None:
-        if self.agent not in AGENTS:
-            raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
-        for name in ("embedding", "samples", "weight_decay"):
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, getattr(family(make(self.world).space), name))
-        for name, kind in type(self).__annotations__.items():
-            if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
-                raise InputError(f"{name} is one of {', '.join(get_args(kind))}; got '{getattr(self, name)}'")
-        if self.ctr is not None and not AGENTS[self.agent].weights.contrastive:
-            raise InputError(f"ctr weighs imitation against tecnet's contrastive loss; {self.agent} has none")
-        for name in ("embedding", "samples", "batch", "learning_rate", "interval"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be more than 0; got {getattr(self, name)}")
-        if self.batch < 2:
-            raise InputError("a batch needs at least 2 samples: each is contrasted with the next")
-
-    @property
-    def updates(self) -> int:
-        return math.ceil(self.samples / self.batch)
-
-    @property
-    def weights(self) -> Weights:
-        weights = AGENTS[self.agent].weights
-        return weights if self.ctr is None else replace(weights, imitation=self.ctr)
-
-    @property
-    def program(self) -> tuple:
-        """Equal for configs that may train together: those that differ in the seed and the losses' weights alone."""
-        spec, own = AGENTS[self.agent], {"agent", "ctr", "seed", "interval"}
-        return spec.conditioning, spec.normalise, *(value for key, value in asdict(self).items() if key not in own)
-
-    def build(self, key: Array) -> Agent:
-        return build(self.agent, make(self.world).space, self.embedding, key=key)
-
-
-class State(NamedTuple):
-    """All that changes while training."""
-
-    agent: Agent
-    optimizer: optax.OptState
-    step: Array  # int32 [], updates done
 
 
 class Diverged(Failure):
@@ -135,9 +52,11 @@ def train(
     config = configs[0]
     seeds, kinds = grid(configs)
     training, validation = pairs.split()
-    states = _resume(configs, folders, data)
+    for config, folder in zip(configs, folders, strict=True):
+        open_run(config, folder, data)
+    states = resume(folders, list(map(start, configs)))
     chunk, validate = programs(kinds)
-    logs = [Log(folder, int(states.step[0])) for folder in folders]
+    runs = [Run(folder, int(states.step[0])) for folder in folders]
     try:
         while (step := int(states.step[0])) < config.updates:
             updates = min(config.interval, config.updates - step)
@@ -152,13 +71,12 @@ def train(
             if score and (step // config.interval) % SCORED == SCORED - 1:
                 for row, scores in zip(rows, score([state.agent for state in each]), strict=True):
                     row |= scores
-            for log, folder, row, state in zip(logs, folders, rows, each, strict=True):
-                _save(folder, state)
-                log.write(step + updates, row)
+            for run, state, row in zip(runs, each, rows, strict=True):
+                run.save(state, row)
             watch(step + updates, rows)
     finally:
-        for log in logs:
-            log.close()
+        for run in runs:
+            run.close()
     return _unstack(states.agent)
 
 
@@ -308,69 +226,3 @@ def start(config: Config) -> State:
 
 def _key(seed: Array, purpose: int, step: int | Array) -> Array:
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), purpose), step)
-
-
-def _save(folder: Path, state: State) -> None:
-    """The agent for those who want to use it, and all that is needed to go on: now, and one interval ago.
-
-    Agents that train together go on from a step that all have saved, wherever between two saves a kill came.
-    """
-    if (folder / STATE).exists():
-        os.replace(folder / STATE, folder / PREVIOUS)
-    save_tree(folder / STATE, state)
-    save_tree(folder / WEIGHTS, state.agent)
-
-
-def _resume(configs: Sequence[Config], folders: Sequence[Path], data: dict[str, Any]) -> State:
-    """The states to go on from: the latest step that all folders have saved, or fresh ones."""
-    for config, folder in zip(configs, folders, strict=True):
-        _open_run(config, folder, data)
-    states = [start(config) for config in configs]
-    saved = [_saved(folder, like) for folder, like in zip(folders, states, strict=True)]
-    if common := set.intersection(*map(set, saved)):
-        states = [by_step[max(common)] for by_step in saved]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-
-
-def _saved(folder: Path, like: State) -> dict[int, State]:
-    """The states in a folder, by step."""
-    states = [load_tree(folder / name, like) for name in (STATE, PREVIOUS) if (folder / name).exists()]
-    return {int(state.step): state for state in states}
-
-
-def _open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
-    """Make a run folder, or check that it is of the same training."""
-    described = json.loads(json.dumps({"config": asdict(config), "data": data}))
-    if (folder / CONFIG).exists():
-        old = load_json(folder / CONFIG)
-        for name, value in described["config"].items():
-            if name != "interval" and old["config"].get(name) != value:
-                known = old["config"].get(name)
-                raise InputError(f"{folder} holds a training with {name} {known}, not {value}; choose another folder")
-        if old.get("data") != described["data"]:
-            raise InputError(f"{folder} holds a training on other data; choose another folder")
-        return
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty and no training of planvec; choose another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    save_json(folder / CONFIG, described | {"made": provenance()})
-
-
-class Log:
-    """A run's metrics, as lines of JSON and for TensorBoard. Lines after the step gone on from are dropped."""
-
-    def __init__(self, folder: Path, step: int) -> None:
-        self.path = folder / METRICS
-        lines = self.path.read_text().splitlines() if self.path.exists() else []
-        kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
-        self.path.write_text("".join(line + "\n" for line in kept))
-        self.board = SummaryWriter(str(folder), purge_step=step, flush_secs=10)
-
-    def write(self, step: int, metrics: dict[str, float]) -> None:
-        with self.path.open("a") as file:
-            file.write(json.dumps({"step": step, **metrics}) + "\n")
-        for name, value in metrics.items():
-            self.board.add_scalar(name.replace("valid_", "valid/"), value, step)
-
-    def close(self) -> None:
-        self.board.close()

@@ -17,7 +17,7 @@ from planvec.agents import build
 from planvec.checkpoints import save_json, save_tree
 from planvec.playground import server
 from planvec.playground.studio import open_studios
-from planvec.training import CONFIG, WEIGHTS
+from planvec.runs import CONFIG, WEIGHTS
 from planvec.worlds.world import Images
 
 expect.set_options(timeout=60_000)  # the first of everything is compiled

@@ -12,9 +12,13 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from websockets.asyncio.client import ClientConnection, connect
-
 from planvec.benchmarks.measure import Row
+from planvec.errors import InputError
+
+try:
+    from websockets.asyncio.client import ClientConnection, connect
+except ModuleNotFoundError as error:
+    raise InputError(f"this needs {error.name}: pip install 'planvec[play]'") from None
 
 SECONDS = 5.0  # of watching
 AHEAD = 24  # steps asked for before they are seen, as by the page

@@ -14,11 +14,11 @@ from planvec.agents import AGENTS
 from planvec.agents.agent import Difference
 from planvec.agents.encoders import ImageEncoder, convolved
 from planvec.benchmarks.measure import Row, rate
+from planvec.config import Config
 from planvec.demos import PairSet
 from planvec.evaluation import evaluate, random_trial
 from planvec.loading import load
 from planvec.losses import SEGMENTS
-from planvec.training import Config
 from planvec.worlds import make
 from planvec.worlds.crafting.world import Crafting
 

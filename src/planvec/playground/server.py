@@ -160,13 +160,15 @@ async def _converse(websocket: WebSocket, session: Session, outbox: asyncio.Queu
             return BAD_DATA, "messages are text"
 
     async def answer() -> tuple[int, str]:
-        try:
-            while True:
-                await session.handle(json.loads(await inbox.get()))
-        except (ValueError, RecursionError):
-            return BAD_DATA, "messages are JSON"
-        except TooMany:
-            return POLICY, "too many messages at once"
+        while True:
+            try:
+                message = json.loads(await inbox.get())
+            except (ValueError, RecursionError):
+                return BAD_DATA, "messages are JSON"
+            try:
+                await session.handle(message)
+            except TooMany:
+                return POLICY, "too many messages at once"
 
     async def send() -> tuple[int, str]:
         while True:

@@ -10,24 +10,24 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from planvec.agents.agent import EmbeddingAgent
-from planvec.checkpoints import load_json
 from planvec.errors import InputError
 from planvec.loading import find, load, shipped
 from planvec.plans import Plan
 from planvec.playground import frames
 from planvec.playground.actors import LANES, Actor, Episode, Step, make_actor
+from planvec.playground.recorder import Recorder
+from planvec.runs import read_config
 from planvec.tasks import Task
-from planvec.training import CONFIG, Config
 from planvec.worlds import VARIANTS, WORLDS, make
 from planvec.worlds.world import World, is_hosted
 
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
-EXAMPLES: dict[str, tuple[Task, ...]] = {
-    "crafting": (("ChopTree",), ("MakeBread", "EatBread")),
-    "tabletop": (("Stack(red,blue)",), ("PlaceInBox(green)",)),
-    "doom": (("A",), ("C",)),
+EXAMPLES: dict[str, tuple[Task, ...]] = {  # one thing, another, and both: to add, and to take away
+    "crafting": (("ChopTree",), ("MakeBread", "EatBread"), ("ChopTree", "MakeBread", "EatBread")),
+    "tabletop": (("Stack(red,blue)",), ("PlaceInBox(green)",), ("Stack(red,blue)", "PlaceInBox(green)")),
+    "doom": (("A",), ("C",), ("A", "C")),
 }
 POINTS = 6 * LANES  # demonstrations on the map
 FAN = 10  # degrees between the map's outermost skills and the horizontal
@@ -90,10 +90,12 @@ class Studio:
             demo = await self.do(self.world.demonstrate, self.examples[0])
             for actor in self.actors.values():
                 await self.do(actor.warm_up, demo)
+            if self._canvas["kind"] == "cells":
+                await self.do(Recorder, self.world, 0)
 
     @property
     def examples(self) -> tuple[Task, ...]:
-        """Tasks to begin with, which can be done together."""
+        """Tasks to begin with: demonstrated in the scenes 0, 1, 2."""
         return EXAMPLES[self.name.partition("-")[0]]
 
     def describe(self) -> dict[str, Any]:
@@ -178,12 +180,8 @@ class Studio:
 def agents_of(world: str, runs: Sequence[str] = ()) -> dict[str, str]:
     """Which model each agent of a world is: the shipped ones by name, and runs by their folders."""
     names = sorted(shipped(), key=lambda name: (name != world, name)) + list(runs)
-    configs = {name: _config(name) for name in names}
+    configs = {name: read_config(find(name)) for name in names}
     return {name: config.agent for name, config in configs.items() if config.world == world}
-
-
-def _config(name: str) -> Config:
-    return Config(**load_json(find(name) / CONFIG)["config"])
 
 
 def draw_map(actor: Actor) -> Map:
@@ -211,7 +209,7 @@ def plane(actor: Actor, vectors: np.ndarray) -> np.ndarray:
 
 def open_studios(world: str = "crafting", runs: Sequence[str] = ()) -> dict[str, Studio]:
     """A studio for each world, and for the variants that are asked for or that runs live in. Nothing is loaded yet."""
-    names = dict.fromkeys([*WORLDS, world, *(_config(run).world for run in runs)])
+    names = dict.fromkeys([*WORLDS, world, *(read_config(find(run)).world for run in runs)])
     unknown = [name for name in names if name not in WORLDS | VARIANTS]
     if unknown:
         raise InputError(f"no world is called '{unknown[0]}'; there is {', '.join(WORLDS | VARIANTS)}")
@@ -219,9 +217,9 @@ def open_studios(world: str = "crafting", runs: Sequence[str] = ()) -> dict[str,
 
 
 def _may_repeat(world: World) -> bool:
-    """Whether a task may ask for a skill twice."""
+    """Whether a task may ask for a skill twice, and asks for more then."""
+    once, twice = ((world.skills[0],) * count for count in (1, 2))
     try:
-        world.asked([(world.skills[0],) * 2])
+        return not np.array_equal(world.asked([once]), world.asked([twice]))
     except InputError:
         return False
-    return True

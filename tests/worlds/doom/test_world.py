@@ -119,6 +119,8 @@ def test_a_demonstration_depends_on_its_seed_and_number_alone(recording):
     np.testing.assert_array_equal(again.stored["agent"], recording.stored["agent"][:3])
     np.testing.assert_array_equal(again.actions, recording.actions[: len(again.actions)])
     assert told[-1] == 3
+    alone, beside = (WORLD.record([("A",), *others], (0,), 0.1) for others in ([], [("A", "B", "C")]))
+    np.testing.assert_array_equal(alone.actions, beside.actions[: beside.lengths[0]])
     assert not np.array_equal(WORLD.record(TASKS[:1], (1,)).stored["agent"], recording.stored["agent"][:1])
 
 

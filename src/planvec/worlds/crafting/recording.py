@@ -149,7 +149,7 @@ class _Pool:
         self.time = attempts.time.copy()
         self.ended = attempts.status != RUNNING
         self.tries += self.ended
-        if self.tries[self.item >= 0].max(initial=0) >= TRIES:
+        if self.tries[self.item >= 0].max(initial=0) > TRIES:
             raise InputError(f"the expert failed {TRIES} times at one task; ask for less noise, or for fewer skills")
 
 

@@ -30,12 +30,13 @@ def attempt(level: Level, codes: np.ndarray, seeds: np.ndarray, noise: float) ->
 
     Everything random about an attempt follows from its seed. [attempt, words]
     """
-    agent, markers, wild = _draw(level, seeds, PATIENCE * codes.shape[1], noise)
+    agent, markers, wild = _draw(level, seeds, noise)
     actions, lengths = np.zeros(wild.shape, np.uint8), np.zeros(len(codes), np.int32)
     state, visited, going = beginning(agent, markers), np.zeros(markers.shape[:2], bool), np.arange(len(codes))
-    for time in range(actions.shape[1]):
+    limits = PATIENCE * np.sum(codes != NO_SKILL, axis=1)
+    for time in range(limits.max()):
         targets = _targets(codes[going], state.visited)
-        left = np.flatnonzero(targets != NO_SKILL)
+        left = np.flatnonzero((targets != NO_SKILL) & (time < limits[going]))
         if not len(left):
             break
         going, state, targets = going[left], state.take(left), targets[left]
@@ -61,8 +62,12 @@ def retrace(level: Level, begin: State, actions: np.ndarray, lengths: np.ndarray
     return every
 
 
-def _draw(level: Level, seeds: np.ndarray, most: int, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scenes, and the random actions in between: -1 where the expert decides. int8 [attempt, most]"""
+def _draw(level: Level, seeds: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scenes, and the random actions in between: -1 where the expert decides. int8 [attempt, most]
+
+    As many for every task, so that an attempt does not depend on what is tried beside it.
+    """
+    most = PATIENCE * len(WAYPOINTS)
     agents, markers, wild = [], [], np.full((len(seeds), most), -1, np.int8)
     for row, seed in zip(wild, seeds.tolist(), strict=True):
         rng = np.random.default_rng(seed)

@@ -82,7 +82,7 @@ def _try(
     try:
         made = attempt(simulator, task, seed, noise)
     except Exception:
-        return np.zeros((0, 3 * len(OBJECTS))), np.zeros((0, 4)), FAILED, 0
+        return np.zeros((0, 3 * len(OBJECTS)), np.float32), np.zeros((0, 4), np.float32), FAILED, 0
     return positions(made.states), *made[1:]
 
 

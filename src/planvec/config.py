@@ -1,0 +1,87 @@
+"""How to train one agent: every option of `planvec train` that changes its weights."""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, get_args, get_origin
+
+from jax import Array
+from tyro.conf import Positional
+
+from planvec.agents import AGENTS, Agent, Weights, build, family
+from planvec.errors import InputError
+from planvec.worlds import make
+
+
+@dataclass(frozen=True)
+class Config:
+    """How to train one agent."""
+
+    world: Positional[str] = "crafting"
+    """Which world its demonstrations are from."""
+    agent: str = "cpv-full"
+    """Which of the ten models; see `planvec agents`."""
+    seed: int = 0
+    """Initial weights and the order of samples follow from it."""
+    embedding: int | None = None
+    """Numbers in a plan vector; unless given 512 in crafting, 64 in the other worlds."""
+    samples: float | None = None
+    """How many samples to train on, in all; unless given 60e6 in crafting, 10e6 on the tabletop and in doom."""
+    batch: int = 1024
+    """Samples in an update."""
+    optimizer: Literal["muon", "adam"] = "muon"
+    """Muon for the weight matrices (Adam for the rest), or Adam for all as in the paper."""
+    learning_rate: float = 3e-3
+    """The largest step size."""
+    warmup: int = 4000
+    """Updates over which the step size rises from zero; at most a tenth of all."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """Whether the step size then falls to zero along half a cosine, or stays."""
+    weight_decay: float | None = None
+    """Decoupled weight decay; unless given 0.1, on the tabletop 0.3. 0 is none, as in the paper."""
+    ctr: float | None = None
+    """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
+    precision: Literal["auto", "bfloat16", "float32"] = "auto"
+    """What the networks compute in; weights are kept in float32. auto: bfloat16 for images on an accelerator."""
+    interval: int = 1000
+    """Updates between two log lines; a checkpoint is written with each."""
+
+    def __post_init__(self) -> None:
+        if self.agent not in AGENTS:
+            raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
+        for name in ("embedding", "samples", "weight_decay"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(family(make(self.world).space), name))
+        for name, kind in type(self).__annotations__.items():
+            if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
+                raise InputError(f"{name} is one of {', '.join(get_args(kind))}; got '{getattr(self, name)}'")
+        if self.ctr is not None and not AGENTS[self.agent].weights.contrastive:
+            raise InputError(f"ctr weighs imitation against tecnet's contrastive loss; {self.agent} has none")
+        for name in ("embedding", "samples", "batch", "learning_rate", "interval", "ctr"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{name} must be a number more than 0; got {value}")
+        for name in ("warmup", "weight_decay"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"{name} must be 0 or more; got {getattr(self, name)}")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {self.seed}")
+        if self.batch < 2:
+            raise InputError("a batch needs at least 2 samples: each is contrasted with the next")
+
+    @property
+    def updates(self) -> int:
+        return math.ceil(self.samples / self.batch)
+
+    @property
+    def weights(self) -> Weights:
+        weights = AGENTS[self.agent].weights
+        return weights if self.ctr is None else replace(weights, imitation=self.ctr)
+
+    @property
+    def program(self) -> tuple:
+        """Equal for configs that may train together: those that differ in the seed and the losses' weights alone."""
+        spec, own = AGENTS[self.agent], {"agent", "ctr", "seed", "interval"}
+        return spec.conditioning, spec.normalise, *(value for key, value in asdict(self).items() if key not in own)
+
+    def build(self, key: Array) -> Agent:
+        return build(self.agent, make(self.world).space, self.embedding, key=key)
