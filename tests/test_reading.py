@@ -43,6 +43,19 @@ def plan_of(agent, **counts):
 
 
 @settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 5)), min_size=2, max_size=6))
+def test_beginnings_of_demonstrations(sizes):
+    world, kept = Counting(), np.array([min(size, part) for size, part in sizes], np.int32)
+    tasks = [tuple("abcda"[:size]) for size, _ in sizes]
+    whole = world.record(tasks, (0,), 0.0, "discard")
+    begun = recordings.cut(whole, kept)
+    shorter = world.record([task[:size] for task, size in zip(tasks, kept, strict=True)], (0,), 0.0, "discard")
+    np.testing.assert_array_equal(begun.stored["steps"], shorter.stored["steps"])
+    np.testing.assert_array_equal(begun.actions, shorter.actions)
+    assert begun.lengths.tolist() == kept.tolist()
+
+
+@settings(max_examples=20, deadline=None)
 @given(rows=st.integers(30, 60), columns=st.integers(1, 8), outputs=st.integers(1, 3), seed=st.integers(0, 1000))
 def test_without_noise_ridge_is_least_squares(rows, columns, outputs, seed):
     rng = np.random.default_rng(seed)

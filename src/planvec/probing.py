@@ -1,4 +1,7 @@
-"""Fitting a probe: fresh demonstrations by the expert, their plans, and how often each skill was done in them."""
+"""Fitting a probe: fresh demonstrations by the expert, their plans, and how often each skill was done in them.
+
+Half of them are cut off at a random moment: what is left of a plan is read in the middle of things, with the box open.
+"""
 
 from collections.abc import Callable
 
@@ -8,7 +11,7 @@ import numpy as np
 from planvec.agents import Agent
 from planvec.errors import InputError
 from planvec.reading import Probe, ridge
-from planvec.recordings import Demonstrations, check_vectors, count_names
+from planvec.recordings import check_vectors, count_names, cut, encode
 from planvec.tasks import FRESH, parse_condition
 from planvec.worlds.world import World
 
@@ -29,9 +32,14 @@ def fit_probe(
     if demos < FEWEST:
         raise InputError(f"fit a probe to at least {FEWEST} demonstrations; got {demos}")
     tasks = world.sample_tasks((seed, FRESH + 21), demos, 1, longest(world))
-    recorded = Demonstrations(world, tasks, (seed, FRESH + 22), lambda finished: progress(finished, demos))
-    names = count_names(world.skills, recorded.counts.shape[1])[: len(world.skills)]
-    return fit(recorded.plans(agent), recorded.counts[:, : len(names)], tuple(names))
+    seed_of_demos = (seed, FRESH + 22)
+    recording = world.record(tasks, seed_of_demos, 0.0, "discard", lambda finished: progress(finished, demos))
+    lengths = recording.lengths.copy()
+    lengths[1::2] = np.random.default_rng(seed_of_demos).integers(1, lengths[1::2] + 1)
+    first, last, counts = world.ends(cut(recording, lengths))
+    counts = counts.reshape(demos, -1)
+    names = count_names(world.skills, counts.shape[1])[: len(world.skills)]
+    return fit(encode(agent, first, last), counts[:, : len(names)], tuple(names))
 
 
 def fit(plans: np.ndarray, counts: np.ndarray, skills: tuple[str, ...]) -> Probe:

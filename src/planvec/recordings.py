@@ -13,7 +13,7 @@ from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.errors import InputError
 from planvec.tasks import Task
-from planvec.worlds.world import World
+from planvec.worlds.world import Recording, World
 
 BATCH = 512  # plans made at once
 
@@ -77,6 +77,20 @@ class Demonstrations:
         steps = _take(self._steps, slice(start, start + length + 1))
         actions = self._actions[start - demo : start - demo + length]
         return tuple(filter(None, self._world.events(steps, actions)))
+
+
+def cut(recording: Recording, lengths: np.ndarray) -> Recording:
+    """The beginnings of demonstrations: so many actions of each."""
+    of_actions, of_steps = (_beginnings(recording.lengths + more, lengths + more) for more in (0, 1))
+    demos = len(lengths)
+    stored = {name: part if len(part) == demos else part[of_steps] for name, part in recording.stored.items()}
+    return recording._replace(stored=stored, actions=recording.actions[of_actions], lengths=lengths.astype(np.int32))
+
+
+def _beginnings(sizes: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Of rows that lie end to end, so many for each: the first ones, as numbers of rows."""
+    starts = np.cumsum(sizes) - sizes
+    return np.concatenate([np.arange(start, start + count) for start, count in zip(starts, kept, strict=True)])
 
 
 def count_names(skills: Sequence[str], count: int) -> list[str]:
