@@ -85,6 +85,25 @@ def test_the_interval_changes_nothing(whole, pairs, tmp_path):
     assert weights(tmp_path / "run") == weights(whole)
 
 
+def test_ctrl_c_loses_nothing(whole, pairs, tmp_path, monkeypatch):
+    """Not even what was done since the last checkpoint."""
+    monkeypatch.setattr(training, "PIECE", 0.0)  # an update at a time
+    folder, seen = tmp_path / "run", []
+
+    def interrupt(step):
+        seen.append(step)
+        if step in (3, 12) and seen.count(step) == 1:
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            train([CONFIG], [folder], pairs, DATA, tick=interrupt)
+    train([CONFIG], [folder], pairs, DATA, tick=interrupt)
+    assert seen == [*range(4), *range(3, 6), *range(5, 11), *range(10, 13), *range(12, 16), *range(15, 21)]
+    assert weights(folder) == weights(whole)
+    assert [line["step"] for line in lines(folder)] == [5, 10, 15, 20]
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path

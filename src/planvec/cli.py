@@ -333,12 +333,21 @@ class Train:
                 datasets.ensure(recipe, data, update)
         with progress("loading the demonstrations", 0, "steps") as update:
             pairs = datasets.load(data, world, lambda done, total: update(done, total=total))
-        with progress(f"training {config.agent}", config.updates, "updates") as update:
+        reached, text = 0, "compiling (a minute, the first time)"
+        with progress(text, config.updates, "updates") as update:
+
+            def tick(step: int) -> None:
+                nonlocal reached, text
+                if step > reached > 0 and text.startswith("compiling"):
+                    text = f"training {config.agent}"
+                reached = step
+                update(step, description=text)
 
             def watch(step: int, metrics: list[dict[str, float]]) -> None:
+                nonlocal text
                 [row] = metrics
-                losses = f"loss {row['loss']:.2f} valid {row['valid_accuracy']:.0%} {row['samples_per_second']:,.0f}/s"
-                update(step, description=losses)
+                text = f"loss {row['loss']:.2f} valid {row['valid_accuracy']:.0%} {row['samples_per_second']:,.0f}/s"
+                tick(step)
                 if scores := [f"{row[name]:.0%} at {name[8:]}" for name in row if name.startswith("success_")]:
                     log.print(f"after {step} updates: success {', '.join(scores)}", highlight=False)
 
@@ -347,7 +356,11 @@ class Train:
                 scores = {name: evaluate(agents, world, trial) for name, trial in trials.items()}
                 return [{f"success_{name}": s[i].success for name, s in scores.items()} for i in range(len(agents))]
 
-            [agent] = training.train([config], [self.out], pairs, describe(data), watch, score)
+            try:
+                [agent] = training.train([config], [self.out], pairs, describe(data), watch, score, tick)
+            except KeyboardInterrupt:
+                log.print(f"stopped after {reached} updates, which are safe; the same command goes on from there")
+                raise
         if isinstance(agent, EmbeddingAgent):
             make_probe(agent, world, self.out)
         if self.episodes:
@@ -463,16 +476,20 @@ class Reproduce:
         for option in self.sweep:
             rows = reproduce.sweep(rows, option)
         folder.mkdir(parents=True, exist_ok=True)
-        with progress("beginning", 0, "") as update:
-            reproduce.reproduce(
-                rows,
-                folder,
-                conditions,
-                self.episodes,
-                self.pairs,
-                say=lambda line: log.print(line, highlight=False),
-                watch=lambda what, done, total: update(done, total=total, description=what),
-            )
+        try:
+            with progress("beginning", 0, "") as update:
+                reproduce.reproduce(
+                    rows,
+                    folder,
+                    conditions,
+                    self.episodes,
+                    self.pairs,
+                    say=lambda line: log.print(line, highlight=False),
+                    watch=lambda what, done, total: update(done, total=total, description=what),
+                )
+        except KeyboardInterrupt:
+            log.print(f"stopped; all that was done is safe in {folder}, and the same command goes on from there")
+            raise
         say((folder / "table.md").read_text())
 
 

@@ -73,7 +73,7 @@ class Entry:
     def unfinished(self, table: Path) -> dict[int, bool]:
         """The seeds that have not been trained to the end, and whether they have been begun."""
         steps = {seed: reached(self.run(table, seed)) for seed in range(self.seeds)}
-        return {seed: step > 0 for seed, step in steps.items() if step < self.config.updates}
+        return {seed: step is not None for seed, step in steps.items() if (step or 0) < self.config.updates}
 
 
 SETTINGS = ("seed", "samples", "interval")  # the same for a whole table
@@ -170,8 +170,7 @@ def reproduce(
             mean = np.mean([score.success for score in scores])
             say(f"{entry.label}, {condition}: {mean:.1%} of {episodes} episodes")
             watch(f"scoring {entry.label}", number, len(wanted))
-        save_json(path, results)
-    write(results, folder)
+        write(results, folder)
     return results
 
 
@@ -220,7 +219,7 @@ def _trained(
         runs, configs = zip(*trainings, strict=True)
         began = time.perf_counter()
         label, updates = f"training {entry.label}", entry.config.updates
-        train(configs, runs, loaded, describe(data), lambda step, metrics: watch(label, step, updates))
+        train(configs, runs, loaded, describe(data), tick=lambda step: watch(label, step, updates))
         together = {"trainings": len(runs), "seconds": time.perf_counter() - began}
         results["trainings"] |= {run.name: _described(run) | {"together": together} for run in runs}
     runs = [entry.run(folder, seed) for seed in range(entry.seeds)]

@@ -87,7 +87,7 @@ class Run:
 
     def __init__(self, folder: Path, step: int) -> None:
         """Lines after the step gone on from are dropped."""
-        self.folder = folder
+        self.folder, self._kept = folder, step
         kept = [json.dumps(row) + "\n" for row in read_metrics(folder) if row["step"] <= step]
         files.write(folder / METRICS, "".join(kept))
         self._board = SummaryWriter(str(folder), purge_step=step + 1, flush_secs=10)
@@ -101,9 +101,16 @@ class Run:
             file.write(json.dumps({"step": step, **metrics}) + "\n")
         for name, value in metrics.items():
             self._board.add_scalar(name.replace("valid_", "valid/"), value, step)
+        self.keep(state)
+
+    def keep(self, state: State) -> None:
+        """What is needed to go on, unless that is there already."""
+        if self._kept == int(state.step):
+            return
         if (self.folder / STATE).exists():
             os.replace(self.folder / STATE, self.folder / PREVIOUS)
         save_tree(self.folder / STATE, state)
+        self._kept = int(state.step)
 
     def close(self) -> None:
         self._board.close()
@@ -116,6 +123,6 @@ def read_metrics(folder: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def reached(folder: Path) -> int:
-    """The update that a run has come to."""
-    return max((int(row["step"]) for row in read_metrics(folder)), default=0) if (folder / STATE).exists() else 0
+def reached(folder: Path) -> int | None:
+    """The update that a run has come to, by its log; None where it has not been begun."""
+    return max((int(row["step"]) for row in read_metrics(folder)), default=0) if (folder / STATE).exists() else None

@@ -7,7 +7,7 @@ cut into chunks, or what trains beside, is no matter.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from planvec.worlds import make
 VALIDATION = 16  # looks at the validation pairs, each as large as four batches; their mean is logged
 NARROWEST = 8  # outputs of a layer whose weights Muon takes
 SCORED = 10  # intervals between two looks at how an agent does in its world
+PIECE = 2.0  # seconds of updates in one call, about: so soon it can be watched, and stopped
 
 
 class Diverged(Failure):
@@ -43,41 +44,65 @@ def train(
     data: dict[str, Any],
     watch: Callable[[int, list[dict[str, float]]], None] = lambda step, metrics: None,
     score: Callable[[list[Agent]], list[dict[str, float]]] | None = None,
+    tick: Callable[[int], None] = lambda step: None,
 ) -> list[Agent]:
     """Train agents together, each into a run folder of its own; goes on from their last common checkpoint.
 
     The configs may differ in their seed, and in the weights of their losses (see `grid`). `watch` is told after each
-    interval; what it raises stops the training. `score` adds figures of its own to the log, every SCORED intervals.
+    interval, `tick` every few seconds; what they raise stops the training, and Ctrl-C loses nothing. `score` adds
+    figures of its own to the log, every SCORED intervals.
     """
-    config = configs[0]
     seeds, kinds = grid(configs)
-    training, validation = pairs.split()
-    for config, folder in zip(configs, folders, strict=True):
-        open_run(config, folder, data)
+    config, (training, validation) = configs[0], pairs.split()
+    for own, folder in zip(configs, folders, strict=True):
+        open_run(own, folder, data)
     states = resume(folders, list(map(start, configs)))
     chunk, validate = programs(kinds)
-    runs = [Run(folder, int(states.step[0])) for folder in folders]
+    step = int(states.step[0])
+    runs = [Run(folder, step) for folder in folders]
     try:
-        while (step := int(states.step[0])) < config.updates:
-            updates = min(config.interval, config.updates - step)
-            began = time.perf_counter()
-            states, metrics = chunk(states, training, seeds, updates)
+        while step < config.updates:
+            tick(step)
+            before, began = step, time.perf_counter()
+            until = min(step - step % config.interval + config.interval, config.updates)
+            for states, metrics in _pieces(chunk, states, training, seeds, until - step):  # noqa: B007, B020
+                step = int(states.step[0])
+                tick(step)
             metrics |= {f"valid_{name}": value for name, value in validate(states.agent, validation).items()}
             rows = [{name: float(value) for name, value in row.items()} for row in _unstack(jax.device_get(metrics))]
-            rate = updates * config.batch * len(configs) / (time.perf_counter() - began)
+            rate = (step - before) * config.batch * len(configs) / (time.perf_counter() - began)
             rows = [row | {"samples_per_second": rate} for row in rows]
-            _check_finite(rows, folders, step)
+            _check_finite(rows, folders, before)
             each = _unstack(jax.device_get(states))
-            if score and (step // config.interval) % SCORED == SCORED - 1:
+            if score and (before // config.interval) % SCORED == SCORED - 1:
                 for row, scores in zip(rows, score([state.agent for state in each]), strict=True):
                     row |= scores
             for run, state, row in zip(runs, each, rows, strict=True):
                 run.save(state, row)
-            watch(step + updates, rows)
+            watch(step, rows)
+    except KeyboardInterrupt:
+        for run, state in zip(runs, _unstack(jax.device_get(states)), strict=True):
+            run.keep(state)
+        raise
     finally:
         for run in runs:
             run.close()
     return _unstack(states.agent)
+
+
+def _pieces(
+    chunk: Callable, states: State, pairs: PairSet, seeds: Array, updates: int
+) -> Iterator[tuple[State, dict[str, Array]]]:
+    """So many updates, some at a time: after each piece the states, and the means of the metrics so far."""
+    done, size, sums = 0, 1, {}
+    while done < updates:
+        began = time.perf_counter()
+        states, means = jax.block_until_ready(chunk(states, pairs, seeds, size))
+        sums = {name: sums.get(name, 0) + size * mean for name, mean in means.items()}
+        done += size
+        yield states, {name: total / done for name, total in sums.items()}
+        pace = size * PIECE / (time.perf_counter() - began)
+        size = max(1, min(int(pace), 8 * size, updates - done))
 
 
 def grid(configs: Sequence[Config]) -> tuple[Array, tuple[Config, ...]]:
