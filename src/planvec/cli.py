@@ -428,7 +428,9 @@ class Evaluate:
             }
             print(json.dumps(report))
             return
-        out.print(scores_table(world.name, config.agent, scores))
+        hows = {"references of other tasks": self.control, "greedy": self.greedy, "centred": self.centred}
+        hows |= {"extras kept": self.extras == "keep"}
+        out.print(scores_table(world.name, config.agent, scores, ", ".join(how for how in hows if hows[how])))
 
 
 @dataclass

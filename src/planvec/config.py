@@ -24,6 +24,9 @@ class Config:
     """Initial weights and the order of samples follow from it."""
     embedding: int | None = None
     """Numbers in a plan vector; unless given 512 in crafting, 64 in the other worlds."""
+    networks: str | None = None
+    """On the tabletop: relations (g sees how objects stand to each other, a place for each object), or paper (positions
+    alone, one place); unless given relations. The other worlds have one kind."""
     samples: float | None = None
     """How many samples to train on, in all; unless given 60e6 in crafting, 10e6 on the tabletop and in doom."""
     batch: int = 1024
@@ -48,9 +51,12 @@ class Config:
     def __post_init__(self) -> None:
         if self.agent not in AGENTS:
             raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
+        kind = family(make(self.world).space)
         for name in ("embedding", "samples", "weight_decay"):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, getattr(family(make(self.world).space), name))
+                object.__setattr__(self, name, getattr(kind, name))
+        if self.networks is not None and self.networks not in kind.networks:
+            raise InputError(f"networks in {self.world} are {' or '.join(kind.networks)}, not '{self.networks}'")
         for name, kind in type(self).__annotations__.items():
             if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} is one of {', '.join(get_args(kind))}; got '{getattr(self, name)}'")
@@ -84,4 +90,4 @@ class Config:
         return spec.conditioning, spec.normalise, *(value for key, value in asdict(self).items() if key not in own)
 
     def build(self, key: Array) -> Agent:
-        return build(self.agent, make(self.world).space, self.embedding, key=key)
+        return build(self.agent, make(self.world).space, self.embedding, self.networks, key=key)

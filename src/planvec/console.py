@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -88,14 +87,21 @@ def random_trials(
     return {name: partial(random_trial, world, name, episodes, seed, extras) for name in conditions}
 
 
-def scores_table(world: str, agent: str, scores: dict[str, Any]) -> Table:
-    """Scores beside the paper's."""
-    table = Table(title=f"{agent}: % of episodes")
-    for title in ("condition", "success", "95% interval", "exact", "stops", "paper's success"):
-        table.add_column(title, justify="right")
+SCORES = "success: all that the references did was done; exact: and nothing else before; stops: nor after it"
+
+
+def scores_table(world: str, agent: str, scores: dict[str, Score], how: str = "") -> Table:
+    """Scores; beside the paper's, unless they were measured in a way of their own (`how`)."""
+    theirs = {name: None if how else paper.figure(world, agent, name) for name in scores}
+    episodes = min(score.episodes for score in scores.values())
+    title = f"{agent}, {world}{how and f', {how}'}: % of {episodes} episodes"
+    columns = ["condition", "success", "95% interval", "exact", "stops", *["paper's success"] * any(theirs.values())]
+    table = Table(title=title, caption=SCORES)
+    for column in columns:
+        table.add_column(column, justify="right")
     for name, score in scores.items():
         success, low, high, exact, stops = (
             f"{100 * value:.0f}" for value in (score.success, *score.ci95, score.exact, score.stops)
         )
-        table.add_row(name, success, f"{low}–{high}", exact, stops, str(paper.figure(world, agent, name) or ""))
+        table.add_row(*(name, success, f"{low}–{high}", exact, stops, str(theirs[name] or ""))[: len(columns)])
     return table

@@ -111,7 +111,15 @@ def entries(config: Config, agents: Sequence[str], seeds: int, extra_rows: bool)
 def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
     """Each entry once for every value, as in "embedding=64,128" or "ctr=1,0.1"."""
     name, _, values = text.partition("=")
-    kinds = {"embedding": int, "batch": int, "warmup": int, "schedule": str, "precision": str, "optimizer": str}
+    kinds = {
+        "embedding": int,
+        "batch": int,
+        "warmup": int,
+        "schedule": str,
+        "precision": str,
+        "optimizer": str,
+        "networks": str,
+    }
     if name not in Config.__dataclass_fields__ or name in ("world", "agent", *SETTINGS) or not values:
         raise InputError(f"'{text}' is no sweep; write for example embedding=64,128 or ctr=1,0.1")
     try:

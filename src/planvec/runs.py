@@ -38,8 +38,8 @@ def open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
     if (folder / CONFIG).exists():
         old = load_json(folder / CONFIG)
         for name, value in described["config"].items():
-            if name != "interval" and old["config"].get(name) != value:
-                known = old["config"].get(name)
+            known = old["config"].get(name)
+            if name != "interval" and known != value:
                 raise InputError(f"{folder} holds a training with {name} {known}, not {value}; choose another folder")
         if old.get("data") != described["data"]:
             raise InputError(f"{folder} holds a training on other data; choose another folder")

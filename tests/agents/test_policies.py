@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planvec.agents.encoders import ImageEncoder
-from planvec.agents.policies import METRES, Categorical, PickAndPlace, Policy
+from planvec.agents.policies import METRES, AttendAndPlace, Categorical, PickAndPlace, Policy
 
 SHAPE = (33, 30, 3)
 
@@ -57,6 +57,23 @@ def test_pick_and_place_puts_each_object_in_its_place():
     off = ((places[every, taken] - 0.1) / METRES) ** 2
     flat = outputs._replace(objects=outputs.objects.at[..., 2].set(0.02))  # no object above another
     np.testing.assert_allclose(head.loss(flat, asked), surprise + off.sum(axis=1), rtol=1e-3)
+
+
+def test_the_papers_head_grasps_at_the_mean_and_has_one_place():
+    head = AttendAndPlace(5, objects=6, key=jax.random.key(0))
+    hidden = jax.random.normal(jax.random.key(1), (4, 5))
+    now = 0.2 * jax.random.normal(jax.random.key(2), (4, 18))
+    outputs = head(hidden, now)
+    logits = np.asarray(hidden @ head.attention.weight)
+    attention = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    where = np.asarray(now).reshape(4, 6, 3)[..., :2]
+    place = np.concatenate([hidden, attention], axis=1) @ np.asarray(head.place.weight) * METRES
+    action = np.concatenate([where[np.arange(4), logits.argmax(axis=1)], place], axis=1)
+    np.testing.assert_allclose(head.greedy(outputs), action, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(head.sample(outputs, jax.random.key(3)), head.greedy(outputs))
+    grasp = (attention[..., None] * where).sum(axis=1)
+    off = (np.concatenate([grasp, place], axis=1) - 0.1) / METRES
+    np.testing.assert_allclose(head.loss(outputs, np.full((4, 4), 0.1)), (off**2).sum(axis=1), rtol=1e-4)
 
 
 @pytest.mark.parametrize(("point", "which"), [((0.0, 0.0), 1), ((0.004, -0.004), 1), ((0.05, 0.0), 2), ((0.3, 0.0), 2)])

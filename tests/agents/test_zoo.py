@@ -9,6 +9,7 @@ from planvec import losses
 from planvec.agents import AGENTS, Agent, build
 from planvec.agents.agent import Concatenate, Difference, Static
 from planvec.demos import Batch
+from planvec.errors import InputError
 from planvec.worlds.world import Images, Objects, View
 
 SHAPE = (33, 30, 3)
@@ -94,6 +95,16 @@ def test_agents_that_see_objects(name, sees):
     plans = agent.encode(where, where)
     assert name == "naive" or plans.shape == (2, 64)
     assert agent.choose(where, where, plans, jax.random.key(0)).shape == (2, 4)
+
+
+def test_the_papers_networks_see_positions_alone():
+    agent = build("cpv-full", Objects(6), networks="paper", key=jax.random.key(0))
+    assert [layer.weight.shape for layer in agent.encoder.layers] == [(36, 256), (256, 256), (256, 64)]
+    assert agent.policy.head.place.weight.shape == (256 + 6, 2)
+    where = np.zeros((2, 18), np.float32)
+    assert agent.choose(where, where, agent.encode(where, where), jax.random.key(0)).shape == (2, 4)
+    with pytest.raises(InputError, match="relations or paper"):
+        build("cpv-full", Objects(6), networks="transformer", key=jax.random.key(0))
 
 
 VIEW = View((60, 80, 3), waypoints=4, actions=3)

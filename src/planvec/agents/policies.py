@@ -75,18 +75,30 @@ class Choices(NamedTuple):
 METRES = 0.1  # the unit of places, and of how far off they are
 
 
-class PickAndPlace(Head):
-    """The object-centric head (appendix A.2): attend to an object, grasp there, then say where to put it.
+class ObjectHead(Head):
+    """Attends to an object, grasps there, and says where to put it. Nothing is random: sampling is choosing."""
+
+    CLOSE = 0.02  # metres from the demonstrated point that count as right, half a cube
+
+    def accuracy(self, outputs: Any, action: Array) -> Array:
+        off = (self.greedy(outputs) - action).reshape(*action.shape[:-1], 2, 2)
+        return jnp.all(jnp.linalg.norm(off, axis=-1) < self.CLOSE, axis=-1).astype(jnp.float32)
+
+    def sample(self, outputs: Any, key: Array) -> Array:
+        return self.greedy(outputs)
+
+
+class PickAndPlace(ObjectHead):
+    """An object-centric head that chooses.
 
     Two skills may be begun with either. So there is a place for each object, learned from the demonstrations that took
     it; one place for all, as in the paper, would lie in the middle of what each of them asks for. When acting it takes
-    the most attended object: nothing is random, sampling is choosing.
+    the most attended object.
     """
 
     attention: Linear
     place: Linear
 
-    CLOSE = 0.02  # metres from the demonstrated point that count as right, half a cube
     STEEP = 0.25  # metres beside the grasp that outweigh one above it: of a pile, the top is taken
 
     def __init__(self, inputs: int, objects: int, *, key: Array):
@@ -111,16 +123,47 @@ class PickAndPlace(Head):
         beside = jnp.linalg.norm(objects[..., :2] - point[..., None, :], axis=-1)
         return jnp.argmin(beside - self.STEEP * objects[..., 2], axis=-1)
 
-    def accuracy(self, outputs: Choices, action: Array) -> Array:
-        off = (self.greedy(outputs) - action).reshape(*action.shape[:-1], 2, 2)
-        return jnp.all(jnp.linalg.norm(off, axis=-1) < self.CLOSE, axis=-1).astype(jnp.float32)
-
-    def sample(self, outputs: Choices, key: Array) -> Array:
-        return self.greedy(outputs)
-
     def greedy(self, outputs: Choices) -> Array:
         best = jnp.argmax(outputs.logits, axis=-1)
         return jnp.concatenate([_pick(outputs.objects, best)[..., :2], _pick(outputs.places, best)], axis=-1)
+
+
+class Attended(NamedTuple):
+    """The outputs of AttendAndPlace."""
+
+    attention: Array  # (…, objects), adds up to 1
+    objects: Array  # (…, objects, 3), where they are, in metres
+    place: Array  # (…, 2), in metres
+
+
+class AttendAndPlace(ObjectHead):
+    """The paper's object-centric head (appendix A.2): attention over the objects, and one place to put them.
+
+    In training it grasps at the mean of the objects, weighted by attention; when acting at the most attended one.
+    """
+
+    attention: Linear
+    place: Linear
+
+    def __init__(self, inputs: int, objects: int, *, key: Array):
+        attention_key, place_key = jax.random.split(key)
+        self.attention = Linear(inputs, objects, fan=-2, key=attention_key)
+        self.place = Linear(inputs + objects, 2, fan=-2, key=place_key)
+
+    def __call__(self, hidden: Array, now: Observation) -> Attended:
+        attention = jax.nn.softmax(self.attention(hidden, out=jnp.float32))
+        place = self.place(jnp.concatenate([hidden, attention], axis=-1), out=jnp.float32)
+        return Attended(attention, now.reshape(*now.shape[:-1], -1, 3), METRES * place)
+
+    def loss(self, outputs: Attended, action: Array) -> Array:
+        """‖Σ attention · (x, y) − (x₀, y₀)‖² + ‖place − (x₁, y₁)‖², in units of METRES"""
+        grasp = jnp.sum(outputs.attention[..., None] * outputs.objects[..., :2], axis=-2)
+        off = (jnp.concatenate([grasp, outputs.place], axis=-1) - action) / METRES
+        return jnp.sum(jnp.square(off), axis=-1)
+
+    def greedy(self, outputs: Attended) -> Array:
+        best = jnp.argmax(outputs.attention, axis=-1)
+        return jnp.concatenate([_pick(outputs.objects, best)[..., :2], outputs.place], axis=-1)
 
 
 def _pick(of_objects: Array, which: Array) -> Array:

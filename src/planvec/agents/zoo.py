@@ -11,7 +11,7 @@ from jax import Array
 
 from planvec.agents.agent import Agent, Concatenate, Difference, Static
 from planvec.agents.encoders import Encoder, ImageEncoder, VectorEncoder, ViewEncoder
-from planvec.agents.policies import Categorical, PickAndPlace, Policy
+from planvec.agents.policies import AttendAndPlace, Categorical, PickAndPlace, Policy
 from planvec.agents.relations import RelationEncoder
 from planvec.errors import InputError
 from planvec.worlds.world import Images, Objects, Space, View
@@ -102,6 +102,22 @@ class ObjectNetworks:
 
 
 @dataclass(frozen=True)
+class PaperObjectNetworks:
+    """Fully connected on positions, g as well as the policy (appendix A.2); sizes as above."""
+
+    space: Objects
+
+    def encoder(self, embedding: int, key: Array) -> Encoder:
+        return VectorEncoder((2 * self.space.size, 256, 256, embedding), key=key)
+
+    def policy(self, observations: int, plan: int, key: Array) -> Policy:
+        layers_key, head_key = jax.random.split(key)
+        sizes = (observations * self.space.size + plan, 256, 256, 256)
+        head = AttendAndPlace(sizes[-1], self.space.objects, key=head_key)
+        return Policy(VectorEncoder(sizes[:1], key=key), sizes, head, key=layers_key)
+
+
+@dataclass(frozen=True)
 class ViewNetworks:
     """As for images, with the waypoints beside them. The paper gives no sizes."""
 
@@ -118,9 +134,9 @@ class ViewNetworks:
 
 
 class Family(NamedTuple):
-    """How agents are built for a kind of space, and how large they are unless told."""
+    """How agents are built for a kind of space, by the name of their networks, and how large they are unless told."""
 
-    networks: Callable[[Any], Networks]
+    networks: dict[str, Callable[[Any], Networks]]
     embedding: int  # the paper's best
     samples: float  # to train on
     weight_decay: float  # while training
@@ -128,9 +144,15 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    Images: Family(ImageNetworks, embedding=512, samples=60e6, weight_decay=0.1, precision=jnp.bfloat16),
-    Objects: Family(ObjectNetworks, embedding=64, samples=10e6, weight_decay=0.3, precision=jnp.float32),
-    View: Family(ViewNetworks, embedding=64, samples=10e6, weight_decay=0.1, precision=jnp.bfloat16),
+    Images: Family({"paper": ImageNetworks}, embedding=512, samples=60e6, weight_decay=0.1, precision=jnp.bfloat16),
+    Objects: Family(
+        {"relations": ObjectNetworks, "paper": PaperObjectNetworks},
+        embedding=64,
+        samples=10e6,
+        weight_decay=0.3,
+        precision=jnp.float32,
+    ),
+    View: Family({"views": ViewNetworks}, embedding=64, samples=10e6, weight_decay=0.1, precision=jnp.bfloat16),
 }
 
 
@@ -141,12 +163,15 @@ def family(space: Space) -> Family:
     return FAMILIES[type(space)]
 
 
-def build(name: str, space: Space, embedding: int | None = None, *, key: Array) -> Agent:
-    """A fresh agent of the zoo, for what a world shows and lets do."""
+def build(name: str, space: Space, embedding: int | None = None, networks: str | None = None, *, key: Array) -> Agent:
+    """A fresh agent of the zoo, for what a world shows and lets do. `networks`: the space's first kind unless told."""
     if name not in AGENTS:
         raise InputError(f"there is no agent {name!r}; choose one of {', '.join(AGENTS)}")
     spec, kind = AGENTS[name], family(space)
-    networks, embedding = kind.networks(space), embedding or kind.embedding
+    chosen = kind.networks.get(networks or next(iter(kind.networks)))
+    if chosen is None:
+        raise InputError(f"there are no networks '{networks}' for this world; choose {' or '.join(kind.networks)}")
+    networks, embedding = chosen(space), embedding or kind.embedding
     encoder_key, policy_key = jax.random.split(key)
     if spec.conditioning == "concatenate":
         return Concatenate(policy=networks.policy(observations=4, plan=0, key=policy_key))
