@@ -189,7 +189,7 @@ def test_the_snippets_of_the_readme_run(tmp_path, monkeypatch):
     for code in blocks((ROOT / "README.md").read_text(), "python"):
         exec(code.replace("4096", "16"), names)
     assert names["episode"].task == ("ChopTree", "MakeBread", "EatBread")
-    assert Path("episode.gif").read_bytes().startswith(b"GIF89a")
+    assert Path("out/episode.gif").read_bytes().startswith(b"GIF89a")
     assert len(names["training"]) + len(names["validation"]) == 32
 
 

@@ -12,13 +12,15 @@ from typing import Annotated, Any, Literal
 
 import tyro
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
-from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
+from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, UseAppendAction, arg
 
 import planvec
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.config import Config as TrainConfig
+from planvec.config import named
 from planvec.console import complain, log, out, progress, random_trials, say, score_all, scores_table
 from planvec.errors import Failure, InputError
 from planvec.evaluation import evaluate, make_trial
@@ -32,11 +34,11 @@ class Collect:
     Example: planvec collect crafting --pairs 40000 --out data/crafting
     """
 
-    world: Positional[str | None] = None
+    world: Positional[Annotated[str | None, named("WORLD")]] = None
     """Which world; see `planvec worlds`."""
-    pairs: int | None = None
+    pairs: Annotated[int | None, named("N")] = None
     """How many pairs; the world's usual number unless given. The two of a pair do the same task in different scenes."""
-    skills: str | None = None
+    skills: Annotated[str | None, named("RANGE")] = None
     """How many skills a task has: a range, or one number. Unless given 2-4 in crafting, 1-2 on the tabletop, 1-3 in
     doom."""
     noise: float = 0.1
@@ -45,9 +47,9 @@ class Collect:
     """Demonstrations that did more than their task: discard them, or keep them (as the paper's authors do)."""
     seed: int = 0
     """The same seed gives the same bytes."""
-    out: Path | None = None
+    out: Annotated[Path | None, named("FOLDER")] = None
     """The folder to write."""
-    inspect: Path | None = None
+    inspect: Annotated[Path | None, named("FOLDER")] = None
     """Instead of collecting, say what is in this folder and draw a contact sheet of it."""
 
     def run(self) -> None:
@@ -81,13 +83,13 @@ class Render:
     Example: planvec render crafting --task ChopTree,BuildHouse --gif out.gif
     """
 
-    world: Positional[str] = "crafting"
+    world: Positional[Annotated[str, named("WORLD")]] = "crafting"
     """Which world; see `planvec worlds`."""
-    task: str | None = None
+    task: Annotated[str | None, named("TASK")] = None
     """The skills to do, separated by commas; a random task unless given."""
-    gif: Path | None = None
+    gif: Annotated[Path | None, named("FILE")] = None
     """Where to write the animation."""
-    save: Path | None = None
+    save: Annotated[Path | None, named("FILE")] = None
     """Where to write the demonstration itself, for `planvec act`: a name that ends in .safetensors."""
     interactive: bool = False
     """Play it yourself in the terminal, with the keyboard (crafting)."""
@@ -130,23 +132,24 @@ class Act:
     Example: planvec act crafting --plan "A + B - C" --demo A=ChopTree,MakeBread --demo B=BreakRock --demo C=MakeBread
     """
 
-    world: Positional[str]
+    world: Positional[Annotated[str, named("WORLD")]]
     """Which world; see `planvec worlds`."""
     plan: str
     """An expression of demonstrations' names: A + 2*B - (C - A)/2. With a minus in front, write --plan=-A+B."""
     demo: UseAppendAction[tuple[str, ...]] = ()
     """A name and what it stands for: a task for the expert, A=ChopTree,MakeBread, or a file, A=demo.safetensors."""
-    agent: str | None = None
-    """A run's folder (written with a slash), or the name of a shipped agent; the world's own unless given."""
-    task: str | None = None
+    agent: Annotated[str | None, named("AGENT")] = None
+    """A run's folder (a path with a slash in it: runs/x, ./x), or the name of a shipped agent; unless given the world's
+    own."""
+    task: Annotated[str | None, named("TASK")] = None
     """What the scene offers and what is judged; unless given the plan's expression of the demonstrations' skills,
     counts rounded (halves down), those below zero left out."""
-    gif: Path | None = None
+    gif: Annotated[Path | None, named("FILE")] = None
     """Where to write an animation: the demonstrations (three at most) beside the agent."""
     greedy: bool = False
     """Take the likeliest action instead of sampling."""
     seed: int = 0
-    """Of the demonstrations, the scene and the sampled actions."""
+    """Another seed, other demonstrations, another scene and other sampled actions."""
     json: bool = False
     """Print one JSON object and nothing else."""
 
@@ -181,12 +184,12 @@ class Probe:
     Example: planvec probe runs/cpv-full/
     """
 
-    agent: Positional[str]
-    """A run's folder, written with a slash."""
-    demos: int | None = None
+    agent: Positional[Annotated[str, named("AGENT")]]
+    """A run's folder (a path with a slash in it: runs/x, ./x)."""
+    demos: Annotated[int | None, named("N")] = None
     """Demonstrations to fit it to, 2560 unless given; a fifth of them tells its error."""
     seed: int = 0
-    """Of the tasks and scenes."""
+    """Another seed, other tasks and scenes."""
 
     def run(self) -> None:
         from planvec.loading import SHIPPED, find, load_with_config
@@ -195,7 +198,7 @@ class Probe:
         agent, config = load_with_config(self.agent)
         folder = find(self.agent)
         if folder.parent == SHIPPED:
-            raise InputError("shipped agents have their probe; name the folder of a run, written with a slash")
+            raise InputError("shipped agents have their probe; name the folder of a run, a path with a slash in it")
         make_probe(agent, make(config.world), folder, self.demos, self.seed)
 
 
@@ -209,11 +212,11 @@ class Play:
     world: str = "crafting"
     """The world to begin with; see `planvec worlds`."""
     agent: UseAppendAction[tuple[str, ...]] = ()
-    """A run's folder (written with a slash), besides the shipped agents; may be given again."""
+    """A run's folder (a path with a slash in it: runs/x, ./x), besides the shipped agents; may be given again."""
     port: int = 8642
     """On loopback; 0 for any free one."""
     open: bool = True
-    """Open the browser."""
+    """Whether to open the browser."""
 
     def run(self) -> None:
         try:
@@ -231,15 +234,15 @@ class Measure:
     Example: planvec measure crafting
     """
 
-    agents: Positional[tuple[str, ...]]
-    """Runs' folders (written with a slash), or names of shipped agents; all of one world."""
+    agents: Positional[Annotated[tuple[str, ...], named("AGENT…")]]
+    """Runs' folders (paths with a slash in them: runs/x, ./x), or names of shipped agents; all of one world."""
     tasks: int = 512
     """Tasks to demonstrate, each in several scenes; the more, the surer the figures."""
     episodes: int = 64
     """Episodes of each condition in which to tell whether the task is done; 0 leaves it out."""
     seed: int = 0
-    """Of the tasks and scenes."""
-    out: Path | None = None
+    """Another seed, other tasks and scenes."""
+    out: Annotated[Path | None, named("FILE")] = None
     """A JSON file to write, with a table in Markdown beside it. It keeps what was measured before."""
     json: bool = False
     """Print one JSON object and nothing else."""
@@ -277,7 +280,7 @@ class Demo:
     episodes: int = 100
     """Episodes for each condition."""
     seed: int = 0
-    """Of the tasks, scenes and sampled actions."""
+    """Another seed, other tasks, scenes and sampled actions."""
 
     def run(self) -> None:
         from planvec import demo
@@ -306,9 +309,9 @@ class Train:
     """
 
     config: OmitArgPrefixes[TrainConfig]
-    out: Path | None = None
+    out: Annotated[Path | None, named("FOLDER")] = None
     """The run's folder: config, metrics, weights."""
-    data: Path | None = None
+    data: Annotated[Path | None, named("FOLDER")] = None
     """A folder made by `planvec collect`; without it, the world's usual number of pairs is collected into OUT-data."""
     episodes: int = 100
     """Episodes for each condition when the trained agent is scored; 0 leaves it out."""
@@ -377,11 +380,11 @@ class Evaluate:
     Example: planvec evaluate runs/cpv-full --conditions 4,1+1 --episodes 1000
     """
 
-    agent: Positional[str]
-    """A run's folder (written with a slash), or the name of a shipped agent."""
-    conditions: str | None = None
+    agent: Positional[Annotated[str, named("AGENT")]]
+    """A run's folder (a path with a slash in it: runs/x, ./x), or the name of a shipped agent."""
+    conditions: Annotated[str | None, named("LIST")] = None
     """How many skills the references have; a sum adds their plans. The paper's unless given; 3 or 1+1+1 work too."""
-    task: str | None = None
+    task: Annotated[str | None, named("TASK")] = None
     """A task of your own in place of random ones; parts to be added are separated by +."""
     episodes: int = 100
     """Episodes for each condition, all at once."""
@@ -394,7 +397,7 @@ class Evaluate:
     greedy: bool = False
     """Take the likeliest action instead of sampling."""
     seed: int = 0
-    """Of the tasks, scenes and sampled actions."""
+    """Another seed, other tasks, scenes and sampled actions."""
     json: bool = False
     """Print one JSON object and nothing else."""
 
@@ -442,19 +445,19 @@ class Reproduce:
 
     world: Positional[Literal["crafting", "tabletop", "doom"]] = "crafting"
     """Whose table."""
-    agents: str | None = None
+    agents: Annotated[str | None, named("AGENTS")] = None
     """Which models, separated by commas, or all; unless given those of the paper's table, with cpv-plain in doom."""
     seeds: int = 3
     """Trainings of each; they train together."""
-    out: Path | None = None
+    out: Annotated[Path | None, named("FOLDER")] = None
     """The folder for data, runs, results.json, table.md and chart.png; results/WORLD unless given."""
-    samples: float | None = None
+    samples: Annotated[float | None, named("N")] = None
     """Samples in each training; as in `planvec train`."""
     episodes: int = 1000
     """Episodes in each cell of the table."""
-    pairs: int | None = None
+    pairs: Annotated[int | None, named("N")] = None
     """Pairs of demonstrations to train on; the world's usual number unless given."""
-    conditions: str | None = None
+    conditions: Annotated[str | None, named("LIST")] = None
     """The table's columns; the paper's unless given."""
     sweep: tuple[str, ...] = ()
     """Train each once for every value of an option, embedding=64,128 or ctr=1,0.1; of several options, all
@@ -563,17 +566,22 @@ class Bench:
 
 @dataclass
 class Worlds:
-    """List the worlds."""
+    """List the worlds, their skills, and the trained agents that come with planvec."""
 
     def run(self) -> None:
+        from planvec.loading import shipped
         from planvec.worlds import VARIANTS, WORLDS, make
 
         for name, description in {**WORLDS, **VARIANTS}.items():
+            agents = [agent for agent in shipped() if agent.partition("-")[0] == name]
             try:
-                skills = f"Skills: {', '.join(make(name).skills)}"
+                skills = f"skills: {', '.join(make(name).skills)}"
             except InputError as error:  # an extra that is not installed
                 skills = escape(str(error))
-            out.print(f"[bold]{name}[/]: {description}. {skills}")
+            out.print(f"[bold]{name}[/]: {description}", highlight=False)
+            out.print(Padding(skills, (0, 0, 0, 4)), highlight=False)
+            if agents:
+                out.print(Padding(f"trained agents: {', '.join(agents)}", (0, 0, 0, 4)), highlight=False)
 
 
 def make_probe(agent: Agent, world: World, folder: Path, demos: int | None = None, seed: int = 0) -> None:
@@ -635,7 +643,11 @@ def _parse() -> Any:
     try:
         with redirect_stderr(said):
             return tyro.extras.subcommand_cli_from_dict(
-                COMMANDS, prog="planvec", description="Plans from demonstrations, and arithmetic with them."
+                COMMANDS,
+                prog="planvec",
+                description="Plans from demonstrations, and arithmetic with them.",
+                args=sys.argv[1:] or ["--help"],
+                config=(FlagCreatePairsOff,),
             )
     except SystemExit as stop:
         if stop.code:

@@ -2,32 +2,37 @@
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, get_args, get_origin
+from typing import Annotated, Literal, get_args, get_origin
 
 from jax import Array
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from planvec.agents import AGENTS, Agent, Weights, build, family
 from planvec.errors import InputError
 from planvec.worlds import make
 
 
+def named(metavar: str) -> object:
+    """What a value is called in the help of an option; there, no default is better than None."""
+    return arg(metavar=metavar, help_behavior_hint=lambda default: "" if default == "None" else f"(default: {default})")
+
+
 @dataclass(frozen=True)
 class Config:
     """How to train one agent."""
 
-    world: Positional[str] = "crafting"
+    world: Positional[Annotated[str, named("WORLD")]] = "crafting"
     """Which world its demonstrations are from."""
     agent: str = "cpv-full"
     """Which of the ten models; see `planvec agents`."""
     seed: int = 0
     """Initial weights and the order of samples follow from it."""
-    embedding: int | None = None
+    embedding: Annotated[int | None, named("N")] = None
     """Numbers in a plan vector; unless given 512 in crafting, 64 in the other worlds."""
-    networks: str | None = None
+    networks: Annotated[str | None, named("NAME")] = None
     """On the tabletop: relations (g sees how objects stand to each other, a place for each object), or paper (positions
     alone, one place); unless given relations. The other worlds have one kind."""
-    samples: float | None = None
+    samples: Annotated[float | None, named("N")] = None
     """How many samples to train on, in all; unless given 60e6 in crafting, 10e6 on the tabletop and in doom."""
     batch: int = 1024
     """Samples in an update."""
@@ -39,9 +44,9 @@ class Config:
     """Updates over which the step size rises from zero; at most a tenth of all."""
     schedule: Literal["cosine", "constant"] = "cosine"
     """Whether the step size then falls to zero along half a cosine, or stays."""
-    weight_decay: float | None = None
+    weight_decay: Annotated[float | None, named("X")] = None
     """Decoupled weight decay; unless given 0.1, on the tabletop 0.3. 0 is none, as in the paper."""
-    ctr: float | None = None
+    ctr: Annotated[float | None, named("X")] = None
     """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
     """What the networks compute in; weights are kept in float32. auto: bfloat16 for images on an accelerator."""
