@@ -8,6 +8,7 @@ from jax import Array
 from tyro.conf import Positional, arg
 
 from planvec.agents import AGENTS, Agent, Weights, build, family
+from planvec.agents.zoo import Family
 from planvec.errors import InputError
 from planvec.worlds import make
 
@@ -56,12 +57,12 @@ class Config:
     def __post_init__(self) -> None:
         if self.agent not in AGENTS:
             raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
-        kind = family(make(self.world).space)
         for name in ("embedding", "samples", "weight_decay"):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, getattr(kind, name))
-        if self.networks is not None and self.networks not in kind.networks:
-            raise InputError(f"networks in {self.world} are {' or '.join(kind.networks)}, not '{self.networks}'")
+                object.__setattr__(self, name, getattr(self._family, name))
+        if self.networks is not None and self.networks not in self._family.networks:
+            known = " or ".join(self._family.networks)
+            raise InputError(f"the networks of {self.world} are called {known}, not '{self.networks}'")
         for name, kind in type(self).__annotations__.items():
             if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} is one of {', '.join(get_args(kind))}; got '{getattr(self, name)}'")
@@ -78,6 +79,10 @@ class Config:
             raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {self.seed}")
         if self.batch < 2:
             raise InputError("a batch needs at least 2 samples: each is contrasted with the next")
+
+    @property
+    def _family(self) -> Family:
+        return family(make(self.world).space)
 
     @property
     def updates(self) -> int:

@@ -8,11 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import safetensors.numpy
 from jax import Array
-from safetensors import SafetensorError
 
-from planvec import files
+from planvec.checkpoints import load_described, named, save_described
 from planvec.errors import InputError
 from planvec.tasks import Task, parse_task, show_task
 
@@ -55,13 +53,12 @@ class Demonstration:
 def save_demonstration(path: Path | str, demo: Demonstration, world: "World") -> None:
     """Write a demonstration (or an episode) as a safetensors file, each array under its path in the tree."""
     origin = {"world": world.name, "fingerprint": world.fingerprint, "task": show_task(demo.task)}
-    arrays = {name: np.asarray(leaf, order="C") for name, leaf in _named(demo).items()}
-    files.write(path, safetensors.numpy.save(arrays, {"format": FORMAT, "version": VERSION} | origin))
+    save_described(path, named(_parts(demo)), FORMAT, VERSION, **origin)
 
 
 def load_demonstration(path: Path | str, world: "World") -> Demonstration:
     """Read what `save_demonstration` has written for the same world."""
-    described, arrays = _read(Path(path))
+    described, arrays = load_described(path, "a demonstration", FORMAT, VERSION)
     if described["world"] != world.name:
         raise InputError(f"{path} is a demonstration in the world '{described['world']}', not in '{world.name}'")
     if described["fingerprint"] != world.fingerprint:
@@ -69,7 +66,7 @@ def load_demonstration(path: Path | str, world: "World") -> Demonstration:
             f"{path} was made with other rules of '{world.name}' ({described['fingerprint']}, now {world.fingerprint})"
         )
     like = world.demonstrate(world.skills[:1])  # any demonstration tells how the world arranges its arrays
-    wanted = _named(like)
+    wanted = named(_parts(like))
     if {name: leaf.shape[1:] for name, leaf in arrays.items()} != {name: x.shape[1:] for name, x in wanted.items()}:
         raise InputError(f"{path} is damaged: its arrays are not those of a demonstration in '{world.name}'")
     leaves = [arrays[name].astype(leaf.dtype) for name, leaf in wanted.items()]
@@ -77,30 +74,8 @@ def load_demonstration(path: Path | str, world: "World") -> Demonstration:
     return Demonstration(parse_task(described["task"], world.skills), **parts)
 
 
-def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """What a file says of itself, and its arrays."""
-    try:
-        with safetensors.safe_open(path, "numpy") as file:
-            described = file.metadata() or {}
-        arrays = safetensors.numpy.load_file(path)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} is not a demonstration: {error}") from None
-    if described.get("format") != FORMAT or not {"world", "fingerprint", "task"} <= described.keys():
-        raise InputError(f"{path} is not a demonstration: it holds something else")
-    if described.get("version") != VERSION:
-        raise InputError(f"{path} has version {described.get('version')}; this planvec reads version {VERSION}")
-    return described, arrays
-
-
 def _parts(demo: Demonstration) -> dict[str, PyTree]:
     return {"observations": demo.observations, "actions": demo.actions, "steps": demo.steps}
-
-
-def _named(demo: Demonstration) -> dict[str, np.ndarray]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path(_parts(demo))
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
 class Batch(NamedTuple):

@@ -12,12 +12,9 @@ from pathlib import Path
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-import safetensors.numpy
 from jax import Array
-from safetensors import SafetensorError
 
-from planvec import files
-from planvec.errors import InputError
+from planvec.checkpoints import load_described, save_described
 
 PROBE = "probe.safetensors"  # its file, beside the weights
 FORMAT, VERSION = "planvec probe", "1"
@@ -103,9 +100,8 @@ def ridge(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def save_probe(folder: Path, probe: Probe, agent: str) -> None:
     """Write a probe beside the weights of the agent with this fingerprint."""
-    arrays = {"weights": np.asarray(probe.weights), "error": np.asarray(probe.error)}
-    described = {"format": FORMAT, "version": VERSION, "agent": agent, "skills": json.dumps(probe.skills)}
-    files.write(folder / PROBE, safetensors.numpy.save(arrays, described))
+    arrays = {"weights": probe.weights, "error": probe.error}
+    save_described(folder / PROBE, arrays, FORMAT, VERSION, agent=agent, skills=json.dumps(probe.skills))
 
 
 def load_probe(folder: Path, agent: str) -> Probe | None:
@@ -113,12 +109,5 @@ def load_probe(folder: Path, agent: str) -> Probe | None:
     path = folder / PROBE
     if not path.exists():
         return None
-    try:
-        with safetensors.safe_open(path, "numpy") as file:
-            described = file.metadata() or {}
-        arrays = safetensors.numpy.load_file(path)
-    except SafetensorError as error:
-        raise InputError(f"{path} is not a probe: {error}") from None
-    if (described.get("format"), described.get("version")) != (FORMAT, VERSION):
-        raise InputError(f"{path} is no probe of version {VERSION}; remove it, and fit one: planvec probe {folder}/")
+    described, arrays = load_described(path, "a probe", FORMAT, VERSION)
     return Probe(**arrays, skills=tuple(json.loads(described["skills"]))) if described["agent"] == agent else None
