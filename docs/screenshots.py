@@ -19,12 +19,13 @@ IMAGES = ROOT / "docs" / "images"
 LAPTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 COLOURS = 256
 BESIDE = "&beside=crafting-te-full"
-DEMOS = "#world=crafting&A=ChopTree~0&B=MakeBread,EatBread~1&plan=A%20%2B%20B&scene=0"
+DEMOS = "#world=crafting&A=ChopTree~0&B=MakeBread,EatBread~1&C=ChopTree,MakeBread,EatBread~2&scene=0"
+SUM, DIFFERENCE = "&plan=A%20%2B%20B", "&plan=C%20-%20A"
 
 
 def act(page: Page, ticks: int) -> None:
     """Let the agent act until so many skills are done."""
-    expect(page.locator("#map .arrow")).to_have_count(3, timeout=120_000)
+    expect(page.locator("#map .arrow")).to_have_count(4, timeout=120_000)
     page.get_by_role("button", name="Run").click()
     page.get_by_role("button", name="Pause").click()
     while page.locator(".left tr.done").count() < ticks:
@@ -53,13 +54,14 @@ def main() -> None:
     path, sandbox = find(), ["--no-sandbox"] if os.geteuid() == 0 else []
     with server() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--disable-gpu", *sandbox])
-        for name, size, scheme, ticks in (
-            ("light", LAPTOP, "light", 2),
-            ("dark", LAPTOP, "dark", 3),
-            ("narrow", PHONE, "light", 2),
+        for name, size, scheme, ticks, plan in (
+            ("light", LAPTOP, "light", 2, SUM),
+            ("minus", LAPTOP, "light", 1, DIFFERENCE),
+            ("dark", LAPTOP, "dark", 3, SUM + BESIDE),
+            ("narrow", PHONE, "light", 2, SUM),
         ):
             page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
-            page.goto(f"{address}/{DEMOS}{BESIDE if name == 'dark' else ''}")
+            page.goto(f"{address}/{DEMOS}{plan}")
             act(page, ticks)
             save(name, screens(page) if name == "narrow" else shoot(page, full_page=True))
             page.close()

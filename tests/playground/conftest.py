@@ -95,7 +95,7 @@ def open_page(playground, browser):
     """Opens the playground in a browser of its own; a page that logs an error fails the test."""
     contexts, errors = [], []
 
-    def open_page(hash="", script=None, **options):
+    def open_page(hash="", script=None, route=None, **options):
         context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
         contexts.append(context)
         page = context.new_page()
@@ -104,6 +104,8 @@ def open_page(playground, browser):
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         if script:
             page.add_init_script(script)
+        if route:  # what goes between the page's WebSocket and the server
+            page.route_web_socket("**/socket", route)
         page.goto(f"{playground.address}/{hash}")
         return page
 

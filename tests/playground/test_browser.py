@@ -1,5 +1,6 @@
 """The playground in a real browser."""
 
+import json
 import re
 
 import pytest
@@ -39,11 +40,37 @@ def test_add_two_demonstrations_and_watch(open_page):
         expect(ticks(page, skill)).to_have_text("☑")
     expect(ticks(page, "break rock")).to_have_text("–")
     expect(page.locator("#verdict")).to_contain_text("Done in")
-    write(page, "A + B − A")
-    expect(page.locator("#plan-words")).to_have_text("In words: make bread and eat bread")
+
+
+def test_the_guide_leads_through_the_page(open_page):
+    """From the first Run to the end, with what it suggests."""
+    page = open_page()
+    guide = page.locator("#guide")
+    expect(guide).to_have_text("New here? Press Run.")
     finish(page)
-    expect(ticks(page, "make bread")).to_have_text("☑")
-    expect(ticks(page, "chop tree")).not_to_have_text("☑")
+    expect(guide).to_contain_text("It did both. Now take A away: try C − A")
+    guide.get_by_role("button", name="C − A").click()
+    expect(page.locator("#plan-words")).to_have_text("In words: make bread and eat bread")
+    expect(page.locator("table.sum thead th")).to_have_text(["C", "− A", "= plan"])
+    expect(guide).to_have_text("Press Run.")
+    finish(page)
+    expect(page.locator("#verdict")).to_contain_text("make bread and eat bread. And nothing else.")
+    expect(ticks(page, "chop tree")).to_have_text("–")
+    expect(guide).to_contain_text("New scene")
+    page.get_by_role("button", name="New scene").click()
+    expect(guide).to_contain_text("often fails")
+    guide.get_by_role("button", name="8×A").click()
+    expect(page.locator("#plan-words")).to_have_text("In words: chop tree 8 times")
+
+
+def test_board_and_checklist_are_in_sight_together(open_page):
+    page = open_page(START, viewport={"width": 1280, "height": 800})
+    page.get_by_role("button", name="Run").click()
+    board, rows = page.locator(".stage .board").bounding_box(), page.locator(".left tr")
+    expect(rows).to_have_count(5)
+    for row in rows.all():
+        box = row.bounding_box()
+        assert box["x"] >= board["x"] + board["width"] and box["y"] + box["height"] <= 800
 
 
 def test_the_sum_is_drawn_in_bars_and_on_the_map(open_page):
@@ -56,11 +83,113 @@ def test_the_sum_is_drawn_in_bars_and_on_the_map(open_page):
     ]
     for a, b, plan in figures:
         assert plan == pytest.approx(a + b, abs=0.16)
-    expect(page.locator("#map .arrow")).to_have_count(3)
+    expect(page.locator("#map .arrow")).to_have_count(4)  # A, then B; both; and B from the middle
+    expect(page.locator("#map .tag.whole")).to_have_text("A + B")
     assert page.locator("#map .dots > g").count() > 100
     write(page, "2*A - B")
     expect(page.locator("table.sum thead th")).to_have_text(["2 × A", "− B", "= plan"])
-    expect(page.locator("table.sum .bar.below")).not_to_have_count(0)
+    expect(page.locator("#map .tag.whole")).to_have_text("2×A − B")
+    below = page.get_by_role("row", name="eat bread").first.locator("td").nth(1)
+    bar, line = (below.locator(part).bounding_box() for part in (".bar.below", ".origin"))
+    assert bar["width"] > 10 and bar["x"] + bar["width"] <= line["x"] + 2  # to the left of zero
+    write(page, "A + B - A")
+    expect(page.locator("table.sum thead th")).to_have_text(["A", "+ B", "− A", "= plan"])
+    expect(page.locator("#map .arrow.minus")).to_have_count(1)
+    write(page, "A + ")
+    expect(page.locator("#map .arrow")).to_have_count(0)
+
+
+def test_small_letters_and_halves(open_page):
+    page = open_page(START)
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    write(page, "a/2 − b")
+    words = page.locator("#plan-words")
+    expect(words).to_contain_text("In words: half of chop tree, minus make bread and eat bread")
+    expect(words).to_contain_text("judged by whole skills, halves are none: nothing")
+    write(page, "½a")
+    expect(words).to_contain_text("half of chop tree")
+    finish(page)
+    expect(page.locator("#verdict")).to_contain_text("The plan asks for no whole skill")
+
+
+def test_what_comes_too_late_is_not_shown(open_page):
+    """A run that is asked for, and another agent chosen before it begins."""
+    page = open_page(START)
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    page.evaluate(
+        """() => {
+            document.querySelector("#run").click();
+            const other = document.querySelector("#other");
+            other.value = "crafting-te-full";
+            other.dispatchEvent(new Event("change"));
+        }"""
+    )
+    page.wait_for_timeout(500)
+    expect(page.locator(".stage")).to_have_count(0)
+    finish(page)
+    expect(page.locator(".stage")).to_have_count(2)
+
+
+def test_the_skip_link_disturbs_nothing(open_page):
+    page = open_page(START.replace("plan=A+%2B+B", "plan=9*A"))
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".steps")).to_have_text(re.compile("step [1-9]"))
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#plan-text")).to_be_focused()
+    page.evaluate("location.hash = '#act'")
+    page.wait_for_timeout(300)
+    expect(page.locator(".stage")).to_have_count(1)
+    assert "plan=9" in page.url
+
+
+def test_trouble_with_the_server_is_told_and_passes(open_page):
+    """A mistake while recording, then a server that is gone for a while."""
+    sockets = []
+
+    def between(socket):
+        server = socket.connect_to_server()
+
+        def told(text):
+            message = json.loads(text)
+            if message["do"] == "move":
+                socket.send(json.dumps({"is": "mistake", "reason": "no more", "number": message["number"]}))
+            else:
+                server.send(text)
+
+        socket.on_message(told)
+        sockets.append(socket)
+
+    page = open_page(START, route=between)
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    page.get_by_role("button", name="Record your own").click()
+    expect(page.locator("#record-held")).to_contain_text("0 steps")
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_have_text("no more")
+    sockets[0].close(code=1001)
+    expect(page.locator("#notice")).to_contain_text("Start planvec play again")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert page.locator("#new").evaluate("button => Boolean(button.closest('[inert]'))")
+    expect(page.locator("#notice")).to_be_hidden()  # it has reconnected by itself
+    expect(page.locator("#plan-words")).to_have_text("In words: chop tree, make bread and eat bread")
+    assert len(sockets) == 2
+    finish(page)
+
+
+def test_the_shelf_full_and_empty(open_page):
+    demos = "&".join(f"{letter}=EatBread~0" for letter in "ABCDEFGHIJKL")
+    page = open_page(f"#world=crafting&{demos}&plan=A&scene=0&agent=crafting")
+    expect(page.locator(".card-task")).to_have_count(12)
+    page.get_by_role("button", name="New demonstration").click()
+    page.get_by_role("dialog").get_by_role("button", name="break rock").click()
+    page.get_by_role("dialog").get_by_role("button", name="Demonstrate").click()
+    expect(page.locator("#notice")).to_contain_text("The shelf is full")
+    page.locator("#about").scroll_into_view_if_needed()
+    expect(page.locator("#notice")).to_be_in_viewport()
+    for letter in "ABCDEFGHIJKL":
+        page.get_by_role("button", name=f"Remove demonstration {letter}").click()
+        expect(page.locator("#notice")).to_be_hidden()
+    expect(page.locator("#no-cards")).to_be_visible()
 
 
 def test_bad_expressions_are_told_and_cannot_be_run(open_page):
@@ -191,6 +320,9 @@ def test_a_phone(open_page):
     page = open_page(START, viewport={"width": 360, "height": 740}, color_scheme="dark")
     expect(page.get_by_role("button", name="Run")).to_be_enabled()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    write(page, "A + B - A")
+    expect(page.locator("table.sum thead th")).to_have_count(4)
+    assert page.locator("#sum").evaluate("sum => sum.scrollWidth <= sum.clientWidth")
     page.get_by_label("Add, subtract and multiply").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#verdict")).to_contain_text("Done in")
@@ -260,7 +392,8 @@ def test_a_world_that_cannot_be_opened(open_page, playground, monkeypatch):
 
     monkeypatch.setattr(studio, "make", missing)
     page = open_page("#world=tabletop")  # which no other test opens
-    expect(page.locator("#notice")).to_have_text("the tabletop needs mujoco: pip install 'planvec[tabletop]'")
+    expect(page.locator("#notice")).to_contain_text("the tabletop needs mujoco: pip install 'planvec[tabletop]'")
+    expect(page.locator("#notice")).to_contain_text("If you started with make play")
     expect(page.locator("#shelf")).to_be_hidden()
     monkeypatch.undo()
     page.get_by_role("radio", name="crafting").check(force=True)

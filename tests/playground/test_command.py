@@ -29,8 +29,8 @@ def test_the_command_serves_until_it_is_interrupted():
 def test_the_bench_measures_every_visitor(playground, monkeypatch):
     monkeypatch.setattr(play, "server", lambda: nullcontext(playground.address))
     with ThreadPoolExecutor() as threads:  # the browser's tests have an event loop in this one
-        rows = threads.submit(lambda: list(play.run(batches=(3,), seconds=0.5))).result()
-    assert [(row.unit, row.batch) for row in rows] == [("frames/s", 3)] * 2
+        rows = threads.submit(lambda: list(play.run((3,), seconds=0.5, worlds=["crafting", "mars"]))).result()
+    assert [(row.unit, row.batch, "crafting" in row.what) for row in rows] == [("frames/s", 3, True)] * 2
     assert 0 < rows[0].rate <= rows[1].rate
 
 

@@ -13,7 +13,9 @@ from playground.visitor import eventually, way_to
 import planvec as pv
 from planvec.acting import act
 from planvec.errors import InputError
-from planvec.playground import frames, session, studio
+from planvec.expressions import parse
+from planvec.playground import frames, session, studio, terms
+from planvec.playground.actors import make_actor
 from planvec.worlds.crafting import render
 from planvec.worlds.crafting.rules import CELLS, RULES, SIZE
 
@@ -109,11 +111,58 @@ def test_two_agents_act_in_the_same_scene(crafter, playground):
 def test_what_is_read_adds_up(crafter):
     crafter.ask(do="map", agent=AGENT)
     reading = crafter.ask(do="read", plan="2*A - B/2", agent=AGENT)
-    assert reading["factors"] == {"A": 2.0, "B": -0.5} and reading["task"] == ["ChopTree", "ChopTree"]
+    assert reading["terms"] == [["A", 2.0], ["B", -0.5]] and reading["task"] == ["ChopTree", "ChopTree"]
+    assert reading["counts"] == {"ChopTree": 2, "MakeBread": -0.5, "EatBread": -0.5}
     for part in ("counts", "place"):
         a, b, plan = (np.array(described[part]) for described in (*reading["parts"].values(), reading["plan"]))
         assert np.allclose(2 * a - b / 2, plan, atol=5e-3)
     assert np.allclose(reading["parts"]["B"]["counts"], [0, 0, 0, 1, 1], atol=0.5)
+
+
+def test_terms_are_shown_as_they_are_written(crafter):
+    def read(plan):
+        return crafter.ask(do="read", plan=plan, agent=AGENT)
+
+    assert read("A + B - A")["terms"] == [["A", 1], ["B", 1], ["A", -1]]
+    assert read("-(A - 2*B)/4*2")["terms"] == [["A", -0.5], ["B", 1]]
+    assert read("A + B + A + B + A")["terms"] == [["A", 1], ["B", 1]] * 2 + [["A", 1]]
+    assert read("A + B + A + B + A - B")["terms"] == [["A", 3], ["B", 1]]  # too many to show one by one
+
+
+def test_a_half_is_no_whole_skill(crafter):
+    reading = crafter.ask(do="read", plan="A/2 + B/3 + B/3 + B/3", agent=AGENT)
+    assert reading["counts"] == {"ChopTree": 0.5, "MakeBread": 1, "EatBread": 1}
+    assert reading["task"] == ["MakeBread", "EatBread"]
+
+
+def test_what_is_taken_away_could_have_been_done(crafter):
+    """A difference is acted on in the same scene as the sum: what is left out, the agent leaves out."""
+    crafter.ask(do="demonstrate", name="C", task=["ChopTree", "MakeBread", "EatBread"], seed=2)
+    begun = {plan: crafter.ask(do="run", plan=plan, seed=0, agents=[AGENT]) for plan in ("A + B", "A + B - A", "C - A")}
+    assert len({run["stages"][0]["picture"] for run in begun.values()}) == 1
+    assert begun["C - A"]["task"] == begun["A + B - A"]["task"] == ["MakeBread", "EatBread"]
+    assert begun["C - A"]["counts"] == {"ChopTree": 0, "MakeBread": 1, "EatBread": 1}
+    assert crafter.ask(do="run", plan="65*A - 64*A", seed=0, agents=[AGENT])["task"] == ["ChopTree"]
+
+
+@pytest.mark.parametrize("name", studio.EXAMPLES)
+def test_the_opening_examples_are_true(name, monkeypatch):
+    """What the page suggests first, the shipped agent does, in the scene it opens with: no more and no less."""
+    monkeypatch.setattr(frames, "after", lambda world, steps, action: ["a picture"])  # which a machine may not draw
+    world = pv.make(name)
+    actor, examples = make_actor(pv.load(name), world), studio.EXAMPLES[name]
+    demos = {
+        letter: world.demonstrate(task, seed) for seed, (letter, task) in enumerate(zip("ABC", examples, strict=True))
+    }
+    plans = {letter: actor.plan(demo) for letter, demo in demos.items()}
+    for text, asked in (("A + B", examples[2]), ("C - A", examples[1])):
+        expression = parse(text)
+        assert terms.wanted(expression, demos) == asked and terms.offered(expression, demos) == examples[2]
+        episode = actor.begin(actor.combine(expression, plans), asked, examples[2], seed=0)
+        while not episode.over:
+            actor.advance([episode])
+        assert episode.success and not episode.extras, text
+        actor.end(episode)
 
 
 def test_the_map_shows_each_skill_its_own_way(crafter, playground):
@@ -135,7 +184,8 @@ def test_doom(visit):
             demo = visitor.ask(do="demonstrate", name=name, task=[waypoint], seed=seed)
             assert demo["events"][-1] == waypoint and len(demo["film"]) == len(demo["events"]) + 1
         begun, [steps] = visitor.watch(plan="A + B", seed=0, agents=["doom"])
-        assert not world["twice"] and "twice" in visitor.ask(do="run", plan="2*A", seed=0, agents=["doom"])["reason"]
+        for refused in (dict(do="read", agent="doom"), dict(do="run", seed=0, agents=["doom"])):
+            assert not world["twice"] and "twice" in visitor.ask(plan="2*A", **refused)["reason"]
         assert begun["task"] == ["A", "C"] and steps[-1]["end"]["success"]
         assert {"A", "C"} <= {step["event"] for step in steps} and np.allclose(steps[-1]["left"], 0, atol=0.5)
 
@@ -182,7 +232,7 @@ MISTAKES = [
     ({"do": "read", "plan": "A + ", "agent": AGENT}, "found the end"),
     ({"do": "read", "plan": "A" * 501, "agent": AGENT}, "500 characters at most"),
     ({"do": "read", "plan": "1e9*A", "agent": AGENT}, "before 'e9'"),
-    ({"do": "read", "plan": "99*A", "agent": AGENT}, "more than 64 skills"),
+    ({"do": "read", "plan": "99*A", "agent": AGENT}, "more than 64 skills; ask for fewer"),
     ({"do": "read", "plan": "A", "agent": "nobody"}, "no agent of crafting is called 'nobody'"),
     ({"do": "run", "plan": "A", "seed": 0, "agents": []}, "name one agent"),
     ({"do": "run", "plan": "A", "seed": 0, "agents": [AGENT] * 3}, "name one agent"),

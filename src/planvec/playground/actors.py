@@ -1,10 +1,12 @@
 """Agents that act for many people at once: a step of all the episodes that somebody is watching is one program."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -22,8 +24,11 @@ from planvec.playground import frames
 from planvec.tasks import Task
 from planvec.worlds.world import PureWorld, World, is_hosted
 
-LANES = 32  # episodes, or demonstrations, that one program deals with; fewer leave lanes empty
+LANES = 32  # episodes, or demonstrations, that one program deals with at most; fewer leave lanes empty
 LONGEST = 600  # steps of an episode
+
+Result = TypeVar("Result")
+log = logging.getLogger(__name__)
 
 
 class Moment(NamedTuple):
@@ -56,7 +61,9 @@ class Episode:
     horizon: int
     seed: int
     now: Any  # a Moment, or a hosted world's session
-    first: Any = None  # the first observation, where the world is hosted
+    first: Any = None  # where the world is hosted: the first observation, …
+    seen: Any = None  # … the last one, …
+    done: Any = None  # … and what the agent makes of the episode so far
     events: list[str] = field(default_factory=list)  # the skills that were done
     time: int = 0
     wanted: int = 0  # so many steps should be done by now
@@ -83,6 +90,8 @@ class Episode:
 class Actor(ABC):
     """An agent in its world."""
 
+    lanes: ClassVar[tuple[int, ...]] = (LANES,)  # what programs are compiled for
+
     def __init__(self, agent: Agent, world: World) -> None:
         self.agent, self.world = jax.tree.map(jnp.asarray, replace(agent, probe=None)), world
         self.probe = agent.probe if isinstance(agent, EmbeddingAgent) else None  # None: it cannot read plans
@@ -92,7 +101,7 @@ class Actor(ABC):
         pieces = []
         for start in range(0, len(jax.tree.leaves(firsts)[0]), LANES):
             piece = jax.tree.map(lambda leaf, start=start: leaf[start : start + LANES], (firsts, lasts))
-            values, count = _encode(self.agent, *_fill(piece)), len(jax.tree.leaves(piece)[0])
+            values, count = _encode(self.agent, *_fill(piece, self.lanes)), len(jax.tree.leaves(piece)[0])
             pieces.append(jax.tree.map(lambda leaf, count=count: np.asarray(leaf)[:count], values))
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *pieces)
 
@@ -162,8 +171,8 @@ class PureActor(Actor):
         return frames.first(self.world, episode.now.state)
 
     def advance(self, episodes: Sequence[Episode]) -> list[Step]:
-        moments = jax.tree.map(lambda *leaves: np.stack(leaves), *(episode.now for episode in episodes))
-        after, skills = jax.device_get(_step(self.agent, self.world, _fill(moments)))
+        moments = _stack([episode.now for episode in episodes])
+        after, skills = jax.device_get(_step(self.agent, self.world, _fill(moments, self.lanes)))
         names = (*self.world.skills, None)
         pictures = frames.cells(after.state)
         steps = []
@@ -186,31 +195,74 @@ class PureActor(Actor):
         """Nothing is held."""
 
 
+class Move(NamedTuple):
+    """What an action did in a simulator."""
+
+    steps: Any  # before it and after it
+    action: np.ndarray
+    event: str | None
+
+
 class HostedActor(Actor):
-    """In a simulator: episodes go on one after the other."""
+    """In a simulator: the agent's part is one program for all episodes, the rest is each one's own. What goes wrong in
+    one of them ends that one."""
+
+    lanes = (1, 8, LANES)
+
+    def __init__(self, agent: Agent, world: World) -> None:
+        super().__init__(agent, world)
+        self._painters = ThreadPoolExecutor(frames.at_once(world), "pictures") if frames.at_once(world) > 1 else None
 
     def picture(self, episode: Episode) -> str:
         return frames.first(self.world, _only(episode.now.steps()))
 
     def advance(self, episodes: Sequence[Episode]) -> list[Step]:
-        return [self._advance(episode) for episode in episodes]
+        actions = self._choose(episodes)
+        moves = [_tried(self._move, *each) for each in zip(episodes, actions, strict=True)]
+        for episode, done in zip(episodes, self._done(episodes), strict=True):
+            episode.done = done
+        return list(self._map(self._show, episodes, moves))
 
-    def _advance(self, episode: Episode) -> Step:
-        session, before = episode.now, episode.now.steps()
-        key = jax.random.fold_in(jax.random.key(episode.seed), episode.time)
-        action = np.asarray(self.agent.act(episode.first, _only(session.observe()), episode.plan, key))[None]
-        sane = bool(session.step(action).all())
+    def _choose(self, episodes: Sequence[Episode]) -> np.ndarray:
+        """What the agent does next in each episode."""
+        rows = [
+            (episode.first, episode.seen, self.agent.unwrap(episode.plan), episode.done, episode.seed, episode.time)
+            for episode in episodes
+        ]
+        return np.asarray(_choose(self.agent, *_fill(_stack(rows), self.lanes)))[: len(episodes)]
+
+    def _move(self, episode: Episode, action: np.ndarray) -> Move:
+        """Do it, and take down what came of it."""
+        session, before, actions = episode.now, episode.now.steps(), action[None]
+        sane = bool(session.step(actions).all())
         both = jax.tree.map(lambda *leaves: np.concatenate(leaves), before, session.steps())
-        [event] = self.world.events(both, action)
+        [event] = self.world.events(both, actions)
         judged = bool(episode.task) and bool(session.judge(self.world.asked([episode.task]))[0].all())
+        episode.seen = _only(session.observe())
         episode.note(event, done=sane and judged, broken=not sane)
-        done = self._encode_one(episode.first, _only(session.observe()))
-        pictures = frames.after(self.world, both, action)
-        return Step(episode.time, pictures, event, self._left(episode, done), episode.over)
+        return Move(both, actions, event)
+
+    def _done(self, episodes: Sequence[Episode]) -> list[Any]:
+        """What the agent makes of each episode so far."""
+        values = self.encode(*_stack([(episode.first, episode.seen) for episode in episodes]))
+        return [jax.tree.map(lambda leaf, lane=lane: leaf[lane], values) for lane in range(len(episodes))]
+
+    def _show(self, episode: Episode, move: Move | None) -> Step:
+        """What there is to see of a move; nothing, and the end, where it has failed."""
+        pictures = move and _tried(frames.after, self.world, move.steps, move.action)
+        if pictures is None:
+            episode.over, episode.success = True, False
+            return Step(episode.time, [], None, None, over=True)
+        return Step(episode.time, pictures, move.event, self._left(episode, episode.done), episode.over)
+
+    def _map(self, *arguments: Any) -> Any:
+        """In threads, where pictures are drawn by processes of their own; elsewhere in this one, as simulators want."""
+        return self._painters.map(*arguments) if self._painters else map(*arguments)
 
     def _set(self, episode: Episode, scene: Any) -> Episode:
         episode.now = self.world.start(scene).__enter__()
-        episode.first = _only(episode.now.observe())
+        episode.first = episode.seen = _only(episode.now.observe())
+        episode.done = self._encode_one(episode.first, episode.first)
         return episode
 
     def end(self, episode: Episode) -> None:
@@ -225,11 +277,24 @@ def _only(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf)[0], tree)
 
 
-def _fill(tree: Any) -> Any:
-    """Repeat the last row up to all lanes."""
-    return jax.tree.map(
-        lambda leaf: np.pad(leaf, ((0, LANES - len(leaf)), *[(0, 0)] * (np.ndim(leaf) - 1)), "edge"), tree
-    )
+def _stack(rows: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+
+
+def _fill(tree: Any, lanes: Sequence[int]) -> Any:
+    """Repeat the last row up to the next number of lanes."""
+    count = len(jax.tree.leaves(tree)[0])
+    empty = min(lane for lane in lanes if lane >= count) - count
+    return jax.tree.map(lambda leaf: np.pad(leaf, ((0, empty), *[(0, 0)] * (np.ndim(leaf) - 1)), "edge"), tree)
+
+
+def _tried(function: Callable[..., Result], *arguments: Any) -> Result | None:
+    """What a function gives; None where it fails."""
+    try:
+        return function(*arguments)
+    except Exception:  # one episode's trouble must not be everybody's
+        log.exception("acting has failed")
+        return None
 
 
 @eqx.filter_jit
@@ -243,12 +308,18 @@ def _observe(world: PureWorld, states: Any) -> Any:
 
 
 @eqx.filter_jit
+def _choose(agent: Agent, first: Any, now: Any, plans: Any, done: Any, seeds: Array, times: Array) -> Array:
+    """An action in each episode, by a key of its own."""
+    outputs = agent.outputs(first, now, plans, done)
+    keys = jax.vmap(lambda seed, time: jax.random.fold_in(jax.random.key(seed), time))(seeds, times)
+    return jax.vmap(agent.policy.head.sample)(outputs, keys)
+
+
+@eqx.filter_jit
 def _step(agent: Agent, world: PureWorld, moments: Moment) -> tuple[Moment, Array]:
     """One step of each episode, and the number of the skill that was done."""
     first, now = jax.vmap(world.observe)(moments.first), jax.vmap(world.observe)(moments.state)
-    outputs = agent.outputs(first, now, moments.plan, moments.done)
-    keys = jax.vmap(lambda seed, time: jax.random.fold_in(jax.random.key(seed), time))(moments.seed, moments.time)
-    actions = jax.vmap(agent.policy.head.sample)(outputs, keys)
+    actions = _choose(agent, first, now, moments.plan, moments.done, moments.seed, moments.time)
     states, skills = jax.vmap(world.step)(moments.state, actions)
     done = agent.encode(first, jax.vmap(world.observe)(states))
     return moments._replace(state=states, done=done, time=moments.time + 1), skills

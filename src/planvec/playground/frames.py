@@ -2,20 +2,19 @@
 of any other world as a JPEG."""
 
 import base64
-import io
 from typing import Any
 
 import jax
 import numpy as np
 from PIL import Image
 
+from planvec.playground.painting import PAINTERS, STARTS, data_url, jpeg, paint
 from planvec.worlds.crafting import render
 from planvec.worlds.crafting.rules import ACTIONS, SIZE, State
 from planvec.worlds.crafting.world import Crafting
 from planvec.worlds.world import World
 
 CELL = 64  # pixels of a cell on the sheet; the page draws them smaller
-QUALITY = 85
 LONGEST = 60  # pictures of a demonstration that are sent
 
 
@@ -23,7 +22,7 @@ def canvas(world: World) -> dict[str, Any]:
     """What the page needs to know before it can show anything of a world."""
     if not isinstance(world, Crafting):
         return {"kind": "pictures"}
-    sheet = _data_url(Image.fromarray(render.sheet(world.rules, CELL)), "PNG")
+    sheet = data_url(Image.fromarray(render.sheet(world.rules, CELL)), "PNG")
     names = {"things": world.rules.names, "actions": ACTIONS}
     return {"kind": "cells", "sheet": sheet, "cell": CELL, "size": SIZE, "ground": render.GROUND.tolist()} | names
 
@@ -34,19 +33,27 @@ def film(world: World, steps: Any, actions: np.ndarray) -> list[dict[str, Any]]:
         return [{"time": time, "picture": picture} for time, picture in enumerate(cells(steps))]
     pictures = list(world.film(steps, actions))
     chosen = np.unique(np.linspace(0, len(pictures) - 1, min(len(pictures), LONGEST)).round().astype(int))
-    return [{"time": pictures[i][0], "picture": _jpeg(pictures[i][1])} for i in chosen]
+    return [{"time": pictures[i][0], "picture": jpeg(pictures[i][1])} for i in chosen]
 
 
 def after(world: World, steps: Any, action: np.ndarray) -> list[str]:
     """The pictures that one action adds to a film. `steps`: before it and after it."""
-    return [_jpeg(picture) for _, picture in list(world.film(steps, action))[1:]]
+    if _kind(world) in STARTS:
+        level = [world.level.name] if hasattr(world, "level") else []
+        return paint(_kind(world), *level, move=(steps, action))
+    return [jpeg(picture) for _, picture in list(world.film(steps, action))[1:]]
+
+
+def at_once(world: World) -> int:
+    """How many actions can be drawn at the same time."""
+    return PAINTERS if _kind(world) in STARTS else 1
 
 
 def first(world: World, step: Any) -> str:
     """The picture of one step."""
     if isinstance(world, Crafting):
         return cells(jax.tree.map(lambda leaf: np.asarray(leaf)[None], step))[0]
-    return _jpeg(world.draw(step))
+    return jpeg(world.draw(step))
 
 
 def cells(states: State) -> list[str]:
@@ -55,11 +62,6 @@ def cells(states: State) -> list[str]:
     return [base64.b64encode(row.tobytes()).decode() for row in numbers]
 
 
-def _jpeg(picture: np.ndarray) -> str:
-    return _data_url(Image.fromarray(picture), "JPEG", quality=QUALITY)
-
-
-def _data_url(image: Image.Image, kind: str, **options: Any) -> str:
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+def _kind(world: World) -> str:
+    """The world that this is, or is a variant of."""
+    return world.name.partition("-")[0]

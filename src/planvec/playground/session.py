@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planvec.acting import skills_of
 from planvec.demos import Demonstration
 from planvec.errors import InputError
 from planvec.expressions import Expression, ExpressionError, parse
 from planvec.plans import AnyPlan
-from planvec.playground import frames
+from planvec.playground import frames, terms
 from planvec.playground.actors import Actor, Episode, Step
 from planvec.playground.recorder import Recorder
 from planvec.playground.studio import Studio
@@ -159,14 +158,17 @@ class Session:
         """What a plan holds, in words, in numbers and on the map; and what each demonstration does."""
         actor_name = _field(message, "agent", str)
         expression, actor = self._expression(message), self.studio.actor(actor_name)
-        task = skills_of(expression, self._demos())
+        demos = self._demos()
+        task = terms.wanted(expression, demos)
+        self.studio.world.asked([task])  # complains where that cannot be asked for
         plan = await self._combined(expression, actor_name)
         plans = {name: await self._plan(name, actor_name) for name in self.shelf}
         map_ = self.studio.map_of(actor_name)
         return {
             "is": "reading",
             "task": task,
-            "factors": {name: _factor(expression, name) for name in expression.names},
+            "counts": terms.counts(expression, demos),
+            "terms": terms.terms(expression),
             "plan": _described(actor, map_, plan),
             "parts": {name: _described(actor, map_, part) for name, part in plans.items()},
         }
@@ -178,8 +180,7 @@ class Session:
         if not 1 <= len(names) <= AGENTS or not all(isinstance(name, str) for name in names):
             raise InputError(f"name one agent, or {AGENTS} to compare")
         demos = self._demos()
-        task = skills_of(expression, demos)
-        offered = task or tuple(skill for name in expression.names for skill in demos[name].task)
+        task, offered = terms.wanted(expression, demos), terms.offered(expression, demos)
         plans = [await self._combined(expression, name) for name in names]
         self.close()
         self.run += 1
@@ -188,7 +189,8 @@ class Session:
             self.watched.append((name, episode))
             self.studio.watch(name, episode, self._show(self.run, stage))
         stages = [await self._stage(name, episode) for name, episode in self.watched]
-        return {"is": "begun", "run": self.run, "task": task, "horizon": episode.horizon, "stages": stages}
+        asked = {"task": task, "counts": terms.counts(expression, demos), "horizon": episode.horizon}
+        return {"is": "begun", "run": self.run, **asked, "stages": stages}
 
     async def _want(self, message: Message) -> None:
         """How many steps there should be to see. Of a run that is over, nothing is wanted."""
@@ -274,11 +276,6 @@ class Session:
         if not 1 <= len(skills) <= SKILLS or not all(isinstance(skill, str) for skill in skills):
             raise InputError(f"choose 1 to {SKILLS} skills")
         return parse_task([skill[:60] for skill in skills], self.studio.world.skills)
-
-
-def _factor(expression: Expression, name: str) -> float:
-    """How often a demonstration counts: expressions are linear in each."""
-    return float(expression.evaluate({other: float(other == name) for other in expression.names}))
 
 
 def _described(actor: Actor, map_: Any, plan: AnyPlan) -> Message:

@@ -29,6 +29,8 @@ EXAMPLES: dict[str, tuple[Task, ...]] = {  # one thing, another, and both: to ad
     "tabletop": (("Stack(red,blue)",), ("PlaceInBox(green)",), ("Stack(red,blue)", "PlaceInBox(green)")),
     "doom": (("A",), ("C",), ("A", "C")),
 }
+TOO_MUCH = {"crafting": "8*{0}", "tabletop": "{1} - {0}", "doom": "-{0}"}  # fails in two scenes of three, or more
+ROUND = 0.4  # seconds that a round of steps may take, as in a simulator everything else has to wait for it
 POINTS = 6 * LANES  # demonstrations on the map
 FAN = 10  # degrees between the map's outermost skills and the horizontal
 
@@ -96,7 +98,12 @@ class Studio:
     @property
     def examples(self) -> tuple[Task, ...]:
         """Tasks to begin with: demonstrated in the scenes 0, 1, 2."""
-        return EXAMPLES[self.name.partition("-")[0]]
+        return EXAMPLES[self._kind]
+
+    @property
+    def _kind(self) -> str:
+        """The world that this is, or is a variant of."""
+        return self.name.partition("-")[0]
 
     def describe(self) -> dict[str, Any]:
         """For the page."""
@@ -106,6 +113,7 @@ class Studio:
             "twice": _may_repeat(self.world),
             "canvas": self._canvas,
             "examples": self.examples,
+            "too_much": TOO_MUCH[self._kind],
             "agents": [{"name": name, "model": model} for name, model in self.cast.items()],
         }
 
@@ -151,20 +159,23 @@ class Studio:
         return await call(draw_map, self.actors[name])
 
     async def _conduct(self, name: str) -> None:
-        """Step all episodes of an agent that are due, again and again; those that waited longest come first."""
+        """Step the episodes of an agent that are due, again and again: as many at once as take no longer than a round
+        may. Those that waited longest come first."""
         audience, wanted = self.audiences[name], self._wanted[name]
-        loop = asyncio.get_running_loop()
+        loop, most = asyncio.get_running_loop(), LANES
         while True:
             await wanted.wait()
-            due = [episode for episode in audience if episode.due][:LANES]
+            due = [episode for episode in audience if episode.due][:most]
             if not due:
                 wanted.clear()
                 continue
+            began = loop.time()
             try:
                 steps = await loop.run_in_executor(self._steps, self.actors[name].advance, due)
             except Exception:  # one episode's trouble must not be everybody's
                 log.exception("acting has failed")
                 steps = [Step(episode.time, [], None, None, over=True) for episode in due]
+            most = max(1, len(due) // 2) if loop.time() - began > ROUND else min(LANES, 2 * most)
             for episode, step in zip(due, steps, strict=True):
                 if show := audience.pop(episode, None):  # not if its watcher has left meanwhile
                     audience[episode] = show

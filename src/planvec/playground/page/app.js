@@ -2,6 +2,7 @@
 
 import * as address from "./address.js";
 import { Painter } from "./canvas.js";
+import { Guide } from "./guide.js";
 import { PlanMap } from "./map.js";
 import { PlanLine } from "./plan.js";
 import { Shelf, letters } from "./shelf.js";
@@ -10,7 +11,7 @@ import { Stage } from "./stage.js";
 import { callAgent, make } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
-const wanted = { world: document.documentElement.dataset.world, demos: [], plan: null, scene: 0 };
+const wanted = { world: document.documentElement.dataset.world, demos: [], plan: null, scene: 0, first: 0 };
 let opening = 0; // counts worlds entered, so that what comes too late is not shown
 
 const socket = new Socket({
@@ -20,14 +21,18 @@ const socket = new Socket({
 });
 const plan = new PlanLine(socket, (reading) => {
   stage.enable(Boolean(reading));
-  if (reading) map.place(reading);
+  map.place(reading, plan.text);
+  guide.show(Boolean(reading));
   remember();
 });
+const guide = new Guide(plan);
 const shelf = new Shelf(socket, { changed: () => shelf.opening || offer(), notice: notify });
 const stage = new Stage(socket, {
   plan: () => plan.text,
   agents: () => [$("agent").value, $("other").value].filter(Boolean),
   moved: remember,
+  began: () => guide.watch(),
+  ended: (text, success) => guide.saw(text, success, stage.scene !== wanted.first),
 });
 const map = new PlanMap();
 
@@ -39,6 +44,7 @@ async function enter() {
   clearTimeout(late);
   if (mine !== opening) return;
   showWorlds();
+  connected(true);
   if (world.is === "mistake") return unavailable(world.reason);
   const painter = await Painter.of(world.canvas);
   if (mine !== opening) return;
@@ -50,10 +56,11 @@ async function enter() {
   stage.open(world, painter);
   map.open(world);
   offerAgents(world.agents);
+  for (const part of document.querySelectorAll("[data-letter]")) part.textContent = letters(world)[part.dataset.letter];
   const demos = wanted.demos.length ? wanted.demos
     : world.examples.map((task, i) => ({ name: letters(world)[i], task, seed: i }));
-  plan.text = wanted.plan ?? demos.map(({ name }) => name).join(" + ");
-  stage.scene = wanted.scene;
+  plan.text = wanted.plan ?? demos.slice(0, 2).map(({ name }) => name).join(" + ");
+  stage.scene = wanted.first = wanted.scene;
   shelf.opening = true;
   await Promise.all(demos.map((demo) => shelf.add(demo)));
   shelf.opening = false;
@@ -64,7 +71,7 @@ async function enter() {
 
 /** The shelf has changed: so have the letters. */
 function offer() {
-  plan.offer(shelf.list.map((demo) => demo.name));
+  plan.offer(shelf.list);
   plan.read();
 }
 
@@ -118,19 +125,28 @@ function choose(world) {
 
 function unavailable(reason) {
   for (const part of ["shelf", "plan", "act", "atlas"]) $(part).hidden = true;
+  const extra = /planvec\[(\w+)\]/.exec(reason)?.[1];
+  notify(reason, ...(extra ? [make("br"), "If you started with make play, write ",
+    make("code", {}, `.venv/bin/pip install -c constraints.txt '.[${extra}]'`), " there, and make play again."] : []));
+}
+
+function lost(reason) {
+  opening += 1;
+  stage.pause();
+  connected(false);
   notify(reason);
 }
 
-function lost(reason, final) {
-  opening += 1;
-  stage.pause();
-  stage.enable(false);
-  notify(reason, final);
+/** What needs the server can be used, or cannot. */
+function connected(there) {
+  for (const part of document.querySelectorAll(".needs-server")) part.inert = !there;
+  $("plan-text").readOnly = !there;
+  if (!there) shelf.wait();
 }
 
-function notify(text) {
-  $("notice").textContent = text;
-  $("notice").hidden = !text;
+function notify(...said) {
+  $("notice").replaceChildren(...said);
+  $("notice").hidden = !said[0];
 }
 
 /** Write everything into the address, and keep it for a lost connection. */
@@ -141,6 +157,10 @@ function remember() {
   address.write(Object.assign(wanted, { demos, plan: plan.text, scene: stage.scene, ...agents }));
 }
 
+document.querySelector(".skip").onclick = (event) => {
+  event.preventDefault();
+  $("plan-text").focus();
+};
 $("plan-text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !$("run").disabled) $("run").click();
 });
@@ -170,6 +190,7 @@ function takeFromAddress() {
 }
 takeFromAddress();
 window.addEventListener("hashchange", () => {
+  if (!address.read().world) return address.write(wanted); // a place on the page, and no playground
   takeFromAddress();
   stage.clear();
   enter();
@@ -177,5 +198,8 @@ window.addEventListener("hashchange", () => {
 let resized;
 window.addEventListener("resize", () => {
   clearTimeout(resized);
-  resized = setTimeout(() => shelf.redraw(), 200);
+  resized = setTimeout(() => {
+    shelf.redraw();
+    map.draw();
+  }, 200);
 });

@@ -62,6 +62,11 @@ function decode(picture) {
   return Uint8Array.from(atob(picture), (letter) => letter.charCodeAt(0));
 }
 
+/** Whether pictures are so much wider than high that two of them go below each other. */
+export function isWide({ width, height }) {
+  return width > 1.5 * height;
+}
+
 /** As many pixels as the screen has there. */
 function fit(canvas, ratio) {
   const width = Math.max(60, Math.round((canvas.clientWidth || 120) * Math.min(devicePixelRatio || 1, 2)));

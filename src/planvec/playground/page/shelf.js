@@ -1,5 +1,6 @@
 // The shelf: demonstrations as cards, and the two ways to add one.
 
+import { isWide } from "./canvas.js";
 import { make, tell, words } from "./words.js";
 
 const FRAME = 1000 / 12; // milliseconds
@@ -30,6 +31,7 @@ export class Shelf {
   }
 
   open(world, painter) {
+    this.closeDialogs();
     Object.assign(this, { world, painter, demos: new Map() });
     $("cards").replaceChildren();
     $("record").hidden = $("rings").hidden = painter.kind !== "cells";
@@ -45,18 +47,19 @@ export class Shelf {
   /** Put a demonstration onto the shelf: {task, seed} or {moves, seed}, under its name or the next free letter. */
   async add(demo) {
     const name = demo.name ?? letters(this.world).find((letter) => !this.demos.has(letter));
-    if (!name) return this.notice("The shelf is full: remove a demonstration first.");
+    this.notice(name ? "" : "The shelf is full: remove a demonstration first.");
+    if (!name) return;
     const letter = make("span", { class: "letter" }, name);
     const card = make("li", { class: "card busy", id: `card-${name}` },
       make("div", { class: "card-head" }, letter, make("span", {}, "the expert is at work …")));
     $("cards").append(card);
+    $("no-cards").hidden = true;
     this.demos.set(name, { ...demo, name });
     const what = demo.kept ? { do: "keep" } : demo.moves
       ? { do: "replay", moves: demo.moves, seed: demo.seed } : { do: "demonstrate", task: demo.task, seed: demo.seed };
     const answer = await this.socket.ask({ ...what, name });
     if (answer.is === "mistake") {
-      this.demos.delete(name);
-      card.remove();
+      this.drop(name);
       this.notice(answer.reason);
     } else {
       this.demos.set(name, { name, seed: demo.seed, moves: demo.moves, task: answer.task, film: answer.film });
@@ -66,11 +69,30 @@ export class Shelf {
   }
 
   remove(name) {
-    this.demos.delete(name);
-    $(`card-${name}`).remove();
+    this.drop(name);
     this.socket.tell({ do: "forget", name });
+    this.notice("");
     this.changed();
     $("new").focus();
+  }
+
+  drop(name) {
+    this.demos.delete(name);
+    $(`card-${name}`).remove();
+    $("no-cards").hidden = this.demos.size > 0;
+  }
+
+  /** Nothing comes until there is a server again; what was asked for is asked for anew then. */
+  wait() {
+    for (const busy of document.querySelectorAll(".card.busy .card-head span:last-child")) {
+      busy.textContent = "waits for the server";
+    }
+    this.closeDialogs();
+  }
+
+  closeDialogs() {
+    this.recording = null;
+    for (const dialog of [$("new-dialog"), $("record-dialog")]) if (dialog.open) dialog.close("");
   }
 
   card({ name, task, film, moves }, { events }) {
@@ -84,12 +106,13 @@ export class Shelf {
     const steps = `${moves ? "by you, " : ""}${events.length} ${events.length === 1 ? "step" : "steps"}`;
     const remove = make("button", { type: "button", class: "quiet", "aria-label": `Remove demonstration ${name}`,
       onclick: () => this.remove(name) }, "✕");
+    const foot = make("span", { class: "needs-server" }, remove);
     const card = make("li", { class: "card", id: `card-${name}` },
       make("div", { class: "card-head" },
         make("span", { class: "letter", "aria-label": `Demonstration ${name}` }, name),
         make("span", { class: "card-task" }, tell(task))),
       pictures,
-      make("div", { class: "row card-foot" }, play, make("span", { class: "hint" }, steps), remove));
+      make("div", { class: "row card-foot" }, play, make("span", { class: "hint" }, steps), foot));
     requestAnimationFrame(() => this.drawEnds(before, after, film));
     this.letPlay(film, { before, after, caption, play, pictures });
     return card;
@@ -136,10 +159,16 @@ export class Shelf {
   }
 
   /** The first picture and the last, with rings around what has changed. */
-  drawEnds(before, after, film) {
+  async drawEnds(before, after, film) {
     const [first, last] = [film[0].picture, film.at(-1).picture];
     const changed = this.painter.changes(first, last);
-    for (const [canvas, picture] of [[before, first], [after, last]]) this.painter.draw(canvas, picture, changed);
+    const draw = () => Promise.all([[before, first], [after, last]].map(([canvas, picture]) =>
+      this.painter.draw(canvas, picture, changed)));
+    await draw();
+    const pictures = before.closest(".pictures");
+    if (!pictures || isWide(before) === pictures.classList.contains("wide")) return;
+    pictures.classList.toggle("wide");
+    await draw(); // at the size they have now
   }
 
   askForTask() {
@@ -162,8 +191,22 @@ export class Shelf {
   }
 
   async newScene() {
-    this.recording = { seed: seed(), moves: "", waiting: 0 };
-    this.showRecording(await this.socket.ask({ do: "play", seed: this.recording.seed }));
+    const recording = this.recording = { seed: seed(), moves: "", waiting: 0, ready: false };
+    this.complain("");
+    $("record-held").textContent = "Setting the scene …";
+    $("record-done").textContent = "nothing yet";
+    $("record-keep").disabled = true;
+    const answer = await this.socket.ask({ do: "play", seed: recording.seed });
+    if (recording !== this.recording) return;
+    recording.ready = answer.is !== "mistake";
+    if (!recording.ready) $("record-held").textContent = "";
+    this.showRecording(answer);
+  }
+
+  /** What is wrong, where whoever records sees it. */
+  complain(reason) {
+    $("record-mistake").textContent = reason;
+    $("record-mistake").hidden = !reason;
   }
 
   press(event) {
@@ -177,18 +220,18 @@ export class Shelf {
   /** One move after the other; of keys that come faster than they are answered, a few are kept. */
   async move(action) {
     const recording = this.recording;
-    if (!recording || recording.waiting >= 4) return;
+    if (!recording?.ready || recording.waiting >= 4) return;
     recording.waiting += 1;
     const answer = await this.socket.ask({ do: "move", action });
     recording.waiting -= 1;
     if (recording !== this.recording) return;
-    if (answer.is === "mistake") return this.notice(answer.reason);
+    if (answer.is === "mistake") return this.complain(answer.reason);
     recording.moves += action;
     this.showRecording(answer);
   }
 
   async showRecording(answer) {
-    if (answer.is === "mistake") return this.notice(answer.reason);
+    if (answer.is === "mistake") return this.complain(answer.reason);
     const held = await this.painter.draw($("record-canvas"), answer.picture);
     $("record-held").textContent = `in hand: ${held} · ${answer.steps} ${answer.steps === 1 ? "step" : "steps"}`;
     $("record-done").textContent = answer.done.length ? tell(answer.done) : "nothing yet";

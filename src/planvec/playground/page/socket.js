@@ -1,5 +1,8 @@
 // The connection: questions with answers, and what the server tells unasked.
 
+const GONE = "The playground's server does not answer. Start planvec play again, at this address; this page reconnects "
+  + "by itself, with your plan and your demonstrations.";
+
 export class Socket {
   /** `opened` is called whenever there is a connection, `told` with each unasked message, `lost` with a reason. */
   constructor({ opened, told, lost }) {
@@ -23,7 +26,7 @@ export class Socket {
     this.socket.onclose = ({ code, reason }) => {
       this.waiting.clear();
       const final = code === 1008 || code === 1013;
-      this.lost(reason || "The connection is lost; trying again …", final);
+      this.lost(reason || GONE);
       if (final) return;
       setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(2 * this.wait, 8000);

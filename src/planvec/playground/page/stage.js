@@ -1,15 +1,20 @@
 // The stage: one agent, or two side by side, acting on the plan.
 
+import { isWide } from "./canvas.js";
 import { bar } from "./plan.js";
-import { callAgent, make, tell, words } from "./words.js";
+import { callAgent, make, pretty, tell, words } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const RATE = 12; // pictures a second at speed 1
 const AHEAD = 24; // steps asked for before they are shown
+const ROOM = 1 / 3; // of a bar's length, for what is done too often
+const OVER = -0.5; // less than this of a skill is left: it was done too often
 
 export class Stage {
-  constructor(socket, { plan, agents, moved }) {
-    Object.assign(this, { socket, plan, agents, moved, scene: 0, run: null, stages: [], timer: null });
+  /** `moved` is called with every new scene, `began` and `ended` with a plan, and in the end whether it was done. */
+  constructor(socket, { plan, agents, moved, began, ended }) {
+    Object.assign(this, { socket, plan, agents, moved, began, ended });
+    Object.assign(this, { scene: 0, run: null, begun: 0, waiting: false, stages: [], timer: null });
     $("run").onclick = () => this.begin();
     $("pause").onclick = () => (this.timer ? this.pause() : this.go());
     $("step").onclick = () => this.stepOnce();
@@ -30,8 +35,9 @@ export class Stage {
 
   clear() {
     this.pause();
-    if (this.run !== null) this.socket.tell({ do: "stop" });
-    Object.assign(this, { run: null, stages: [] });
+    if (this.run !== null || this.waiting) this.socket.tell({ do: "stop" });
+    Object.assign(this, { run: null, waiting: false, stages: [] });
+    this.begun += 1; // so that what comes too late is not shown
     $("verdict").textContent = "";
     this.enable();
   }
@@ -44,18 +50,25 @@ export class Stage {
 
   async begin() {
     this.clear();
-    $("run").disabled = true;
+    const { begun } = this;
+    this.waiting = true;
+    this.enable();
     $("verdict").textContent = "Setting the scene …";
     const asked = { do: "run", plan: this.plan(), seed: this.scene, agents: this.agents() };
     const answer = await this.socket.ask(asked);
-    $("run").disabled = false;
+    if (begun !== this.begun) return;
+    this.waiting = false;
+    this.enable();
     $("verdict").textContent = answer.is === "mistake" ? answer.reason : "";
     if (answer.is === "mistake") return;
-    const { run, task, horizon } = answer;
-    Object.assign(this, { run, task, horizon, text: asked.plan.replaceAll("-", "−"), wanted: 0 });
+    const { run, task, counts, horizon } = answer;
+    Object.assign(this, { run, task, counts, horizon, text: pretty(asked.plan), asked, wanted: 0 });
+    $("stages").classList.toggle("one", answer.stages.length === 1);
     this.stages = answer.stages.map((stage) => this.build(stage, answer.stages.length > 1));
     $("stages").replaceChildren(...this.stages.map(({ element }) => element));
     await Promise.all(this.stages.map((stage, i) => this.show(stage, answer.stages[i].picture)));
+    if (begun !== this.begun) return;
+    this.began();
     this.want();
     this.go();
   }
@@ -65,18 +78,22 @@ export class Stage {
     const label = callAgent(this.world.agents.find(({ name }) => name === agent));
     const canvas = make("canvas", { class: "board", role: "img", "aria-label": `The scene in which ${label} acts` });
     const [held, steps] = [make("span", { class: "held" }), make("span", { class: "steps" }, "step 0")];
-    const most = Math.max(1, ...(left ?? []).map(Math.abs));
+    const high = Math.max(1, ...(left ?? []));
+    const scale = { low: Math.min(-ROOM * high, ...(left ?? [])), high };
     const rows = this.world.skills
       .map((skill, i) => ({ skill, i, wanted: this.task.filter((one) => one === skill).length }))
-      .filter(({ wanted }) => this.world.skills.length <= 6 || wanted)
+      .filter(({ skill }) => this.world.skills.length <= 6 || skill in this.counts)
       .map((row) => ({ ...row, check: make("span", { class: row.wanted ? "check" : "check none" }), bar: make("td") }));
     const table = make("table", { class: "left" }, make("caption", {}, `Left to do of ${this.text}`),
       make("tbody", {}, ...rows.map(({ skill, check, bar: cell }) => make("tr", {},
-        make("th", { scope: "row" }, check, " ", make("span", { class: "what" }, words(skill))), cell))));
+        make("th", { scope: "row" }, make("span", { class: "item" }, check,
+          make("span", { class: "what" }, words(skill)))), cell))));
+    const over = make("p", { class: "hint", hidden: true }, "Left of the line: more than was asked for.");
     const element = make("article", { class: "stage", "aria-label": label },
       ...(several ? [make("h3", {}, label)] : []),
-      make("div", { class: "scene" }, canvas, make("p", { class: "row under" }, held, steps)), table);
-    const stage = { label, element, canvas, held, steps, rows, most, queue: [], time: 0, done: [], end: null };
+      make("div", { class: "scene" }, canvas, make("p", { class: "row under" }, held, steps)),
+      make("div", {}, table, over));
+    const stage = { label, element, canvas, held, steps, rows, scale, over, queue: [], time: 0, done: [], end: null };
     this.showLeft(stage, left);
     this.tick(stage, null);
     return stage;
@@ -142,11 +159,17 @@ export class Stage {
 
   async show(stage, picture) {
     const held = await this.painter.draw(stage.canvas, picture);
+    if (isWide(stage.canvas) !== stage.element.classList.contains("wide")) {
+      stage.element.classList.toggle("wide");
+      await this.painter.draw(stage.canvas, picture); // at the size it has now
+    }
     stage.held.textContent = held ? `in hand: ${held}` : "";
   }
 
   showLeft(stage, left) {
-    if (left) for (const row of stage.rows) row.bar.replaceChildren(bar(row.i, left[row.i], stage.most));
+    if (!left) return;
+    for (const row of stage.rows) row.bar.replaceChildren(bar(row.i, left[row.i], stage.scale));
+    stage.over.hidden = !stage.rows.some(({ i }) => left[i] < OVER);
   }
 
   /** Tick a skill off, or count what nobody asked for. */
@@ -171,14 +194,14 @@ export class Stage {
         make("span", { "aria-hidden": "true" }, end.success ? "✓ " : "✗ "),
         (several ? `${label}: ` : "") + verdict(this.task, time, end))));
     this.enable();
+    this.ended(this.asked.plan, this.stages[0].end.success);
   }
 
   /** Which buttons make sense now. */
   enable(ready = this.ready) {
     this.ready = ready;
     const acting = this.stages.length > 0 && this.stages.some(({ end }) => !end);
-    $("run").disabled = !ready;
-    $("scene").disabled = !ready;
+    $("run").disabled = $("scene").disabled = !ready || this.waiting;
     $("pause").disabled = $("step").disabled = !acting;
     $("pause").textContent = this.timer || !acting ? "Pause" : "Go on";
   }
@@ -186,7 +209,7 @@ export class Stage {
 
 /** How an episode ended, in words. */
 function verdict(task, time, { success, extras, events }) {
-  if (!task.length) return `The plan asks for nothing, and it did ${tell(events) || "nothing"}.`;
+  if (!task.length) return `The plan asks for no whole skill, and it did ${tell(events) || "nothing"}.`;
   const more = extras.length ? `It also did what nobody asked for: ${tell(extras)}.` : "";
   if (success) return `Done in ${time} steps: ${tell(task)}. ${more || "And nothing else."}`;
   const left = [...events];

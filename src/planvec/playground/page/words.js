@@ -22,17 +22,23 @@ export function list(items) {
   return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
 }
 
+/** "chop tree", "chop tree twice", "half of chop tree", "1.5 × chop tree". */
 export function times(text, count) {
+  if (!Number.isInteger(count)) return count === 0.5 ? `half of ${text}` : `${Number(count.toFixed(2))} × ${text}`;
   return count === 1 ? text : count === 2 ? `${text} twice` : `${text} ${count} times`;
 }
 
-/** What counts of skills say, rounded; what is below zero is left out and told apart. */
-export function readOut(skills, counts) {
-  const whole = counts.map((count) => Math.round(count));
-  const wanted = skills.flatMap((skill, i) => (whole[i] > 0 ? [times(words(skill), whole[i])] : []));
-  const against = skills.flatMap((skill, i) => (whole[i] < 0 ? [words(skill)] : []));
-  const away = against.length ? `, minus ${list(against)}` : "";
-  return (list(wanted) || "nothing to do") + away;
+/** What is asked for, {skill: how often}; what is below zero is told apart. */
+export function readOut(counts) {
+  const of = (asked) => list(asked.map(([skill, count]) => times(words(skill), Math.abs(count))));
+  const all = Object.entries(counts);
+  const [wanted, against] = [of(all.filter(([, count]) => count > 0)), of(all.filter(([, count]) => count < 0))];
+  return (wanted || "nothing to do") + (against ? `, minus ${against}` : "");
+}
+
+/** An expression as people write it. */
+export function pretty(text) {
+  return text.replaceAll("-", "−").replaceAll("*", "×");
 }
 
 /** A number with one decimal, with a real minus and without −0.0. */

@@ -67,7 +67,7 @@ class _Map:
     def _wedge(self, x: float, y: float, angle: float) -> None:
         """What is in view, as far as walls let it."""
         rays = np.linspace(angle - _VIEW, angle + _VIEW, 90)
-        reach = [_sight(self.level, x, y, ray) for ray in rays]
+        reach = _sight(self.level, x, y, rays)
         points = zip(x + reach * np.cos(rays), y + reach * np.sin(rays), strict=True)
         self.pen.polygon([self._at(x, y), *(self._at(*point) for point in points)], _SEEN)
 
@@ -90,10 +90,11 @@ class _Map:
         self.pen.polygon(corners, _AGENT, PAPER, round(0.06 * self.metre))
 
 
-def _sight(level: Level, x: float, y: float, angle: float) -> float:
-    """How far one sees in a direction, in metres."""
-    along = np.array([np.cos(angle), np.sin(angle)])
+def _sight(level: Level, x: float, y: float, angles: np.ndarray) -> np.ndarray:
+    """How far one sees in each direction, in metres."""
+    along = np.column_stack([np.cos(angles), np.sin(angles)])[:, None]  # [ray, 1, axis]
     along = np.where(np.abs(along) < 1e-9, 1e-9, along)
-    entries, exits = (level.solids.reshape(-1, 2, 2) - (x, y)).transpose(1, 0, 2) / along
-    enter, leave = np.minimum(entries, exits).max(axis=1), np.maximum(entries, exits).min(axis=1)
-    return enter[(enter <= leave) & (leave > 0)].min()
+    low, high = (level.solids.reshape(-1, 2, 2) - (x, y)).transpose(1, 0, 2)  # [solid, axis] each
+    entries, exits = low / along, high / along
+    enter, leave = np.minimum(entries, exits).max(axis=2), np.maximum(entries, exits).min(axis=2)
+    return np.where((enter <= leave) & (leave > 0), enter, np.inf).min(axis=1)
