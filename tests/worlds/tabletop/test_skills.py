@@ -19,7 +19,6 @@ from planvec.worlds.tabletop.skills import (
     closed,
     compatible,
     goals,
-    in_order,
     inside,
     met,
     relations,
@@ -85,12 +84,6 @@ def test_compatible_skills_are_those_of_some_arrangement():
 
 def test_38_percent_of_pairs_are_incompatible():
     assert sum(not compatible(pair) for pair in product(SKILLS, repeat=2)) == 152
-
-
-def test_towers_are_ordered_upwards():
-    tower = ("Stack(red,blue)", "PlaceInCorner(green)", "Stack(blue,green)")
-    assert in_order(tower) == ("PlaceInCorner(green)", "Stack(blue,green)", "Stack(red,blue)")
-    assert in_order(("PlaceInBox(red)", "Stack(green,blue)")) == ("PlaceInBox(red)", "Stack(green,blue)")
 
 
 def test_nothing_holds_at_first():

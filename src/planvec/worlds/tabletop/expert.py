@@ -46,22 +46,20 @@ class Step(NamedTuple):
     target: Sequence[float]
 
 
-def follow(
-    positions: np.ndarray, task: Sequence[str], index: int, rng: np.random.Generator | None = None
-) -> tuple[np.ndarray | None, int]:
+def follow(positions: np.ndarray, task: Sequence[str], index: int) -> tuple[np.ndarray | None, int]:
     """The next action for a task whose first `index` skills are done, and how many are done now; None at its end."""
     while index < len(task):
-        action = next_action(positions, task[index], rng)
+        action = next_action(positions, task[index])
         if action is not None:
             return action, index
         index += 1
     return None, index
 
 
-def next_action(positions: np.ndarray, skill: str, rng: np.random.Generator | None = None) -> np.ndarray | None:
+def next_action(positions: np.ndarray, skill: str) -> np.ndarray | None:
     """The next pick-and-place, float64 [4]; None once the skill's relation holds and the box is closed.
 
-    `rng` chooses among the free spots; without it things are set aside on those nearest to their homes.
+    Things are set aside on the free spots that are nearest to their homes.
     """
     positions = np.asarray(positions, np.float64).reshape(3 * len(OBJECTS))
     holds = bool(relations(positions)[_NUMBER[skill]])
@@ -71,7 +69,7 @@ def next_action(positions: np.ndarray, skill: str, rng: np.random.Generator | No
     parts = BY_NAME[skill]
     step = _STEPS[parts.family](scene, parts, holds) or _close(scene)
     if step.obstacles:
-        return _set_aside(scene, _top(scene, step.obstacles[0]), rng)
+        return _set_aside(scene, _top(scene, step.obstacles[0]))
     return _move(scene, step.thing, step.target)
 
 
@@ -137,16 +135,16 @@ def _top(scene: Scene, thing: int) -> int:
     return _top(scene, above[0]) if above else thing
 
 
-def _set_aside(scene: Scene, thing: int, rng: np.random.Generator | None) -> np.ndarray:
+def _set_aside(scene: Scene, thing: int) -> np.ndarray:
     """Put a thing on a free spot. Where the lid finds none, a cube near its home makes room first."""
-    spot = free_spot(scene.positions, thing, rng)
+    spot = free_spot(scene.positions, thing)
     if thing != LID_AT:
         return _move(scene, thing, spot or CUBE_HOME)  # on a full table: whatever comes of it can be put right
     if spot is None:
         at_home = _movable_near(scene, *LID_HOME, HALVES[LID_AT] + LEAST_GAP, LID_AT)
         tops = [top for cube in at_home if (top := _top(scene, cube)) != LID_AT]  # not those that the lid lies on
         if tops:
-            return _set_aside(scene, tops[0], rng)
+            return _set_aside(scene, tops[0])
     return _move(scene, thing, spot or LID_HOME)
 
 

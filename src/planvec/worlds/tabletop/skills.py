@@ -134,17 +134,6 @@ def _shifted(skill: Skill, held: list[Skill]) -> set[str]:
     return shifted
 
 
-def in_order(skills: Iterable[str]) -> Task:
-    """Compatible skills in an order in which none undoes another: towers grow upwards."""
-    left, order = list(skills), []
-    while left:
-        cubes = {BY_NAME[skill].cube for skill in left}
-        ready = next(skill for skill in left if BY_NAME[skill].base not in cubes)
-        left.remove(ready)
-        order.append(ready)
-    return tuple(order)
-
-
 def _objects(positions: np.ndarray) -> np.ndarray:
     """[..., 18] to [..., 6, 3]"""
     return positions.reshape(*positions.shape[:-1], len(OBJECTS), 3)

@@ -18,7 +18,7 @@ from planvec.worlds.tabletop.geometry import CORNERS, CUBE, OBJECTS
 from planvec.worlds.tabletop.pool import Pool
 from planvec.worlds.tabletop.scene import scene
 from planvec.worlds.tabletop.simulator import Simulator, positions
-from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, compatible, goals, outcome, relations
+from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, compatible, goals, met, outcome, relations
 from planvec.worlds.world import Objects, Recording, check_recording
 
 # Three times the expert's mean number of actions, rounded up: 1.8 for a skill, 3.7 for a task of two, 3.2 for two that
@@ -190,9 +190,8 @@ class Episodes:
     def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nothing else: no relation that was neither asked for nor there at first, and the box closed."""
         now = self.observe()
-        held, shut, wanted = relations(now), closed(now), asked.astype(bool)
-        done = np.all(held | ~wanted[:, :LID_ON], axis=1) & (shut | ~wanted[:, LID_ON])
-        return done, shut & ~np.any(held & ~wanted[:, :LID_ON] & ~self._at_first, axis=1)
+        held, wanted = relations(now), asked.astype(bool)
+        return met(wanted, now), closed(now) & ~np.any(held & ~wanted[:, :LID_ON] & ~self._at_first, axis=1)
 
     def steps(self) -> np.ndarray:
         return self._states
