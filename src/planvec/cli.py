@@ -403,6 +403,7 @@ class Evaluate:
 
     def run(self) -> None:
         from planvec.loading import load_with_config
+        from planvec.provenance import provenance
         from planvec.tasks import parse_task
         from planvec.worlds import make
 
@@ -428,6 +429,7 @@ class Evaluate:
                 "control": self.control,
                 "centred": self.centred,
                 "conditions": {name: score.as_dict() for name, score in scores.items()},
+                "made": provenance(),
             }
             print(json.dumps(report))
             return
