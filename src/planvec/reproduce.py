@@ -222,7 +222,8 @@ def _trained(
         loaded = _load_pairs(data, make(entry.config.world), partial(watch, "loading steps"))
         kinds = {one.folder: one for one in [entry, *others] if one.program == entry.program}
         kinds = {name: one for name, one in kinds.items() if one.unfinished(folder) == seeds}
-        say(f"training {', '.join(kinds)}: {len(seeds)} seeds together, {entry.config.updates} updates")
+        several = f"{len(seeds)} seeds of each together, " * (len(seeds) > 1)
+        say(f"training {'; '.join(one.label for one in kinds.values())}: {several}{entry.config.updates} updates")
         trainings = [(one.run(folder, seed), one.seeded(seed)) for seed in seeds for one in kinds.values()]
         runs, configs = zip(*trainings, strict=True)
         began = time.perf_counter()
