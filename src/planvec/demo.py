@@ -41,5 +41,5 @@ def draw_scores(world: str, agent: str, scores: dict[str, Score], path: Path) ->
     axes.bar(place + 0.2, theirs[0], 0.4, yerr=theirs[1], color="#c9ced6", label="paper")
     axes.set(xticks=place, xticklabels=list(scores), ylim=(0, 100), ylabel="success, %", title=f"{agent}, by condition")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
     save_figure(path, figure)
