@@ -46,6 +46,7 @@ def load_described(
     path: Path | str, what: str, format: str, version: str
 ) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """What `save_described` has written of this format: what is said of the arrays, and the arrays."""
+    path = Path(path)
     try:
         with safetensors.safe_open(path, "numpy") as file:
             described = file.metadata() or {}
