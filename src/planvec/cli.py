@@ -533,7 +533,7 @@ class Bench:
         from planvec.checkpoints import save_json
         from planvec.provenance import provenance
 
-        rows, notes = [], []
+        rows, notes, made = [], [], provenance()  # before the file that is written makes the tree another one
         if self.what == "crafting":
             measured = crafting.run(self.batch or None)
         elif self.what == "tabletop":
@@ -558,7 +558,7 @@ class Bench:
                 status.update(f"measured {row.what}: {figure} {row.unit}")
                 table.add_row(row.what, f"{row.batch:,}", f"{figure} {row.unit}")
                 if self.json:
-                    save_json(self.json, provenance() | {"rows": [row._asdict() for row in rows]})
+                    save_json(self.json, made | {"rows": [row._asdict() for row in rows]})
         out.print(table)
         if self.what == "crafting":
             notes = [f"not compared with {package}: {reason}" for package, reason in others.missing().items()]
