@@ -9,7 +9,7 @@ from planvec.worlds.doom.motion import HEADINGS, REACH
 from planvec.worlds.doom.sprites import COLOURS
 
 SIZE, GAP = 240, 8  # pixels: the map's side; between view and map
-_FINER = 4  # drawn so much larger, then made smaller: smooth edges
+_FINER = 2  # drawn so much larger, then made smaller: smooth edges
 _BORDER = 0.4  # metres around the level
 _FLOOR, _SEEN, _TRAIL, _AGENT = "#eceae2", "#dfdac4", "#7a7f7a", "#2b302c"
 _VIEW = np.radians(45)  # to either side
