@@ -21,7 +21,7 @@ from planvec.expressions import NAME, Expression, parse
 from planvec.filming import film_together
 from planvec.plans import AnyPlan, Plan
 from planvec.rollouts import Episode, rollout
-from planvec.tasks import Task, parse_task
+from planvec.tasks import Task, check_seed, parse_task
 from planvec.worlds.world import World
 
 MOST = 64  # skills that a plan may ask for
@@ -115,8 +115,7 @@ def demonstration(world: World, name: str, what: str | Iterable[str] | Demonstra
         return what
     if isinstance(what, str) and ("/" in what or what.endswith(".safetensors")):
         return load_demonstration(what, world)
-    if not 0 <= seed < 2**32:
-        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {seed}")
+    check_seed(seed)
     [own_seed] = np.random.SeedSequence((seed, *name.encode())).generate_state(1)
     return world.demonstrate(what, seed=int(own_seed))
 

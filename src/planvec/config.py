@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 from planvec.agents import AGENTS, Agent, Weights, build, family
 from planvec.agents.zoo import Family
 from planvec.errors import InputError
+from planvec.tasks import check_seed
 from planvec.worlds import make
 
 
@@ -75,8 +76,7 @@ class Config:
         for name in ("warmup", "weight_decay"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be 0 or more; got {getattr(self, name)}")
-        if not 0 <= self.seed < 2**32:
-            raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {self.seed}")
+        check_seed(self.seed)
         if self.batch < 2:
             raise InputError("a batch needs at least 2 samples: each is contrasted with the next")
 

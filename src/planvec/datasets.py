@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from planvec import files
 from planvec.demos import PairSet
 from planvec.errors import InputError
-from planvec.tasks import Task, decode_tasks, encode_tasks
+from planvec.tasks import Task, check_seed, decode_tasks, encode_tasks
 from planvec.worlds import make
 from planvec.worlds.world import Recording, World, check_recording, is_hosted
 
@@ -54,8 +54,7 @@ class Recipe:
             raise InputError(f"collect at least one pair; got {self.pairs}")
         if not 1 <= self.skills[0] <= self.skills[1]:
             raise InputError(f"tasks have from 1 skill up; got {self.skills[0]} to {self.skills[1]}")
-        if not 0 <= self.seed < 2**32:
-            raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {self.seed}")
+        check_seed(self.seed)
 
 
 def collect(

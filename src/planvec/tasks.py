@@ -14,6 +14,12 @@ NO_SKILL = -1  # pads encoded tasks
 FRESH = 1_000_000  # and up: second words of the seeds of what agents are measured on; those of data are shard numbers
 
 
+def check_seed(seed: int) -> None:
+    """Complain about a number that is no seed."""
+    if not 0 <= seed < 2**32:
+        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {seed}")
+
+
 def parse_task(text: str | Iterable[str], skills: Sequence[str]) -> Task:
     """Read "ChopTree,MakeBread" (or a list of names) as a task; commas inside parentheses do not separate."""
     names = _split(text) if isinstance(text, str) else list(text) if isinstance(text, Iterable) else [text]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from planvec.errors import InputError
-from planvec.tasks import Task, show_task
+from planvec.tasks import Task, check_seed, show_task
 
 DONE, EXTRAS, FAILED = range(3)  # how an attempt ends; EXTRAS: something came about that the task did not ask for
 TRIES = 50  # attempts at one demonstration before giving up
@@ -59,6 +59,5 @@ def generator(seed: Sequence[int]) -> np.random.Generator:
 
 
 def seed_words(seed: Sequence[int]) -> list[int]:
-    if not 0 <= seed[0] < 2**32:
-        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {seed[0]}")
+    check_seed(seed[0])
     return [int(word) for word in seed]

@@ -15,7 +15,7 @@ from jax import Array
 
 from planvec.demos import Demonstration
 from planvec.errors import InputError
-from planvec.tasks import NO_SKILL, Task, decode_tasks, encode_tasks, parse_task
+from planvec.tasks import NO_SKILL, Task, check_seed, decode_tasks, encode_tasks, parse_task
 from planvec.worlds.crafting import recording, render
 from planvec.worlds.crafting.recording import pad
 from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
@@ -271,8 +271,7 @@ def observe_many(world: Crafting, states: State) -> Array:
 
 def random_key(*numbers: int) -> Array:
     """A random key that depends on all the numbers, the first of which is a seed."""
-    if not 0 <= numbers[0] < 2**32:
-        raise InputError(f"a seed is a whole number from 0 to {2**32 - 1}; got {numbers[0]}")
+    check_seed(numbers[0])
     key = jax.random.key(numbers[0])
     for number in numbers[1:]:
         key = jax.random.fold_in(key, number)
