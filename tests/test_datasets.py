@@ -12,7 +12,7 @@ import pytest
 
 from planvec import datasets, files, inspection
 from planvec.datasets import Recipe, collect, load, read_header, read_shards
-from planvec.demos import Demonstration, PairSet
+from planvec.demos import Batch, Demonstration, PairSet
 from planvec.errors import InputError
 from planvec.worlds import make
 
@@ -249,7 +249,7 @@ def test_samples_are_moments_of_pairs(folder):
         for t in range(lengths[demo] + 1):
             where.setdefault(everything[starts[demo] + t].tobytes(), set()).add((demo, t))
     for part, allowed in ((train, range(172)), (valid, range(172, 192))):
-        batch = jax.tree.map(np.asarray, sample(part, jax.random.key(0)))
+        batch = Batch(*map(np.asarray, sample(part, jax.random.key(0))))
         sides, times = Counter(), Counter()
         for i in range(512):
             demos = {demo for demo, t in where[batch.first[i].tobytes()] if t == 0}

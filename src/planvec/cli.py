@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import re
 import sys
 from contextlib import redirect_stderr, suppress
@@ -321,8 +320,6 @@ class Train:
     def run(self) -> None:
         if not self.out:
             raise InputError("say where to: planvec train crafting --out runs/cpv-full")
-        if self.deterministic:
-            os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_deterministic_ops=true"
         from planvec import datasets, training
         from planvec.checkpoints import save_json
         from planvec.reproduce import describe
@@ -360,7 +357,9 @@ class Train:
                 return [{f"success_{name}": s[i].success for name, s in scores.items()} for i in range(len(agents))]
 
             try:
-                [agent] = training.train([config], [self.out], pairs, describe(data), watch, score, tick)
+                [agent] = training.train(
+                    [config], [self.out], pairs, describe(data), watch, score, tick, self.deterministic
+                )
             except KeyboardInterrupt:
                 log.print(f"stopped after {reached} updates, which are safe; the same command goes on from there")
                 raise
@@ -464,6 +463,8 @@ class Reproduce:
     sweep: tuple[str, ...] = ()
     """Train each once for every value of an option, embedding=64,128 or ctr=1,0.1; of several options, all
     combinations: optimizer=adam learning_rate=1e-3,3e-3."""
+    extras: Literal["discard", "keep"] = "discard"
+    """In crafting: demonstrations and references that do their task alone, or with what happens by the way."""
     only_models: bool = False
     """Leave out the rows beside those of the models, such as the control."""
     interval: int = 5000
@@ -479,7 +480,8 @@ class Reproduce:
         named = {None: reproduce.MODELS.get(self.world, AGENTS), "all": AGENTS}
         agents = list(named.get(self.agents) or map(str.strip, self.agents.split(",")))
         config = TrainConfig(world=self.world, samples=self.samples, interval=self.interval)
-        rows = reproduce.entries(config, agents, self.seeds, extra_rows=not (self.only_models or self.sweep))
+        plain = not (self.only_models or self.sweep or self.extras == "keep")
+        rows = reproduce.entries(config, agents, self.seeds, extra_rows=plain, extras=self.extras)
         for option in self.sweep:
             rows = reproduce.sweep(rows, option)
         folder.mkdir(parents=True, exist_ok=True)

@@ -96,9 +96,12 @@ FURTHER = {  # rows beside the models', by world: the agent, what is different a
 }
 
 
-def entries(config: Config, agents: Sequence[str], seeds: int, extra_rows: bool) -> list[Entry]:
+def entries(
+    config: Config, agents: Sequence[str], seeds: int, extra_rows: bool, extras: str = "discard"
+) -> list[Entry]:
     """A table of the paper: the agents asked for; and what else is reported of some of them."""
-    rows = [Entry(agent, replace(config, agent=agent), seeds=seeds) for agent in agents]
+    kept = ", extras kept" if extras == "keep" else ""
+    rows = [Entry(agent + kept, replace(config, agent=agent), extras=extras, seeds=seeds) for agent in agents]
     further = FURTHER[config.world] if extra_rows else ()
     for agent, what, how in further:
         if agent in agents:

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from planvec import losses
+from planvec import compilation, losses, optimizers
 from planvec.agents import Agent, Weights, family
 from planvec.config import Config
 from planvec.demos import Batch, PairSet
@@ -28,7 +28,6 @@ from planvec.runs import Run, State, open_run, resume
 from planvec.worlds import make
 
 VALIDATION = 16  # looks at the validation pairs, each as large as four batches; their mean is logged
-NARROWEST = 8  # outputs of a layer whose weights Muon takes
 SCORED = 10  # intervals between two looks at how an agent does in its world
 PIECE = 2.0  # seconds of updates in one call, about: so soon it can be watched, and stopped
 
@@ -45,19 +44,20 @@ def train(
     watch: Callable[[int, list[dict[str, float]]], None] = lambda step, metrics: None,
     score: Callable[[list[Agent]], list[dict[str, float]]] | None = None,
     tick: Callable[[int], None] = lambda step: None,
+    deterministic: bool = False,
 ) -> list[Agent]:
     """Train agents together, each into a run folder of its own; goes on from their last common checkpoint.
 
     The configs may differ in their seed, and in the weights of their losses (see `grid`). `watch` is told after each
     interval, `tick` every few seconds; what they raise stops the training, and Ctrl-C loses nothing. `score` adds
-    figures of its own to the log, every SCORED intervals.
+    figures of its own to the log, every SCORED intervals. `deterministic`: the same bits every time on a GPU too.
     """
     seeds, kinds = grid(configs)
     config, (training, validation) = configs[0], pairs.split()
     for own, folder in zip(configs, folders, strict=True):
         open_run(own, folder, data)
     states = resume(folders, list(map(start, configs)))
-    chunk, validate = programs(kinds)
+    chunk, validate = programs(kinds, deterministic)
     step = int(states.step[0])
     runs = [Run(folder, step) for folder in folders]
     try:
@@ -129,13 +129,14 @@ def _check_finite(rows: list[dict[str, float]], folders: Sequence[Path], step: i
 
 
 @cache
-def programs(kinds: tuple[Config, ...]) -> tuple[Callable, Callable]:
+def programs(kinds: tuple[Config, ...], deterministic: bool = False) -> tuple[Callable, Callable]:
     """The two jitted functions of a training: so many updates, and a look at the validation pairs.
 
     They take the states or agents of a grid, flat: for each seed, those of all kinds.
     """
     config = kinds[0]
     optimizer, dtype = make_optimizer(config), precision(config)
+    jit = partial(jax.jit, compiler_options=compilation.options(deterministic))
 
     def weights(kind: Array) -> Weights:
         """Of the losses, for one kind. Those that are the same for all are constants of the program."""
@@ -153,12 +154,12 @@ def programs(kinds: tuple[Config, ...]) -> tuple[Callable, Callable]:
     def update_kinds(states: State, pairs: PairSet, seed: Array) -> tuple[State, dict[str, Array]]:
         """All kinds with one seed: they see the same samples, so these are drawn once."""
         batch = pairs.sample(_key(seed, 1, states.step[0]), config.batch)
-        return jax.vmap(update, in_axes=(0, None, 0))(states, batch, jnp.arange(len(kinds)))
+        return _vmap(update, (0, None, 0), len(kinds))(states, batch, jnp.arange(len(kinds)))
 
-    @jax.jit
+    @jit
     def chunk(states: State, pairs: PairSet, seeds: Array, updates: int) -> tuple[State, dict[str, Array]]:
         """`updates` is no constant of the program, so that the last and shorter chunk need not be compiled anew."""
-        together = jax.vmap(update_kinds, in_axes=(0, None, 0))
+        together = _vmap(update_kinds, (0, None, 0), len(seeds))
 
         def body(_: int, carry: tuple[State, dict[str, Array]]) -> tuple[State, dict[str, Array]]:
             states, metrics = together(carry[0], pairs, seeds)
@@ -171,7 +172,7 @@ def programs(kinds: tuple[Config, ...]) -> tuple[Callable, Callable]:
         means = jax.tree.map(lambda total: total / updates, sums)
         return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (states, means))
 
-    @jax.jit
+    @jit
     def validate(agents: Agent, pairs: PairSet) -> dict[str, Array]:
         count = len(jax.tree.leaves(agents)[0])
 
@@ -186,53 +187,23 @@ def programs(kinds: tuple[Config, ...]) -> tuple[Callable, Callable]:
     return chunk, validate
 
 
+def _vmap(function: Callable, in_axes: tuple[int | None, ...], count: int) -> Callable:
+    """jax.vmap; but one of a kind is computed as one, which is faster than as a batch of one."""
+    if count != 1:
+        return jax.vmap(function, in_axes)
+
+    def alone(*arguments: Any) -> Any:
+        mapped = zip(arguments, in_axes, strict=True)
+        one = [jax.tree.map(lambda leaf: leaf[0], tree) if axis == 0 else tree for tree, axis in mapped]
+        return jax.tree.map(lambda leaf: leaf[None], function(*one))
+
+    return alone
+
+
 def make_optimizer(config: Config) -> optax.GradientTransformation:
     warmup = min(config.warmup, config.updates // 10)
-    falls = optax.cosine_decay_schedule(config.learning_rate, config.updates - warmup)
-    after = falls if config.schedule == "cosine" else optax.constant_schedule(config.learning_rate)
-    rate = optax.join_schedules([optax.linear_schedule(0.0, config.learning_rate, warmup), after], [warmup])
-    adam = optax.adamw(rate, weight_decay=config.weight_decay)
-    if config.optimizer == "adam":
-        return adam
-    muon = optax.chain(
-        optax.trace(decay=0.95, nesterov=True),
-        optax.stateless(lambda momenta, _: _orthogonal_all(momenta, precision(config))),
-        optax.add_decayed_weights(config.weight_decay),
-        optax.scale_by_learning_rate(rate),
-    )
-    return optax.partition({"muon": muon, "adam": adam}, partial(jax.tree.map, _optimizer_of))
-
-
-def _optimizer_of(weight: Array) -> str:
-    """Muon takes matrices and kernels; Adam takes biases, and layers so narrow that they choose the action."""
-    return "muon" if weight.ndim > 1 and weight.shape[-1] >= NARROWEST else "adam"
-
-
-def _orthogonal_all(momenta: Any, dtype: Any) -> Any:
-    """Matrices of one shape together: on a GPU the many small products cost more to start than to compute."""
-    leaves, structure = jax.tree.flatten(momenta)
-    for shape in dict.fromkeys(leaf.shape for leaf in leaves):
-        alike = [i for i, leaf in enumerate(leaves) if leaf.shape == shape]
-        turned = jax.vmap(partial(orthogonal, dtype=dtype))(jnp.stack([leaves[i] for i in alike]))
-        for i, matrix in zip(alike, turned, strict=True):
-            leaves[i] = matrix
-    return jax.tree.unflatten(structure, leaves)
-
-
-def orthogonal(momentum: Array, dtype: Any) -> Array:
-    """Muon's step: near the closest orthogonal matrix, made as large as Adam's so that one step size serves both.
-
-    A kernel (…, inputs, outputs) is one matrix. The iteration needs no more precision than the networks have.
-    """
-    matrix = momentum.reshape(-1, momentum.shape[-1])
-    scale = 0.2 * max(matrix.shape) ** 0.5
-    tall = matrix.shape[0] > matrix.shape[1]
-    x = ((matrix.T if tall else matrix) / (jnp.linalg.norm(matrix) + 1e-8)).astype(dtype)
-    a, b, c = 3.4445, -4.7750, 2.0315  # Jordan's: all singular values come near 1 in five rounds
-    for _ in range(5):
-        gram = x @ x.T
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    return scale * (x.T if tall else x).reshape(momentum.shape).astype(momentum.dtype)
+    schedule = optimizers.make_schedule(config.schedule, config.learning_rate, warmup, config.updates)
+    return optimizers.make_optimizer(config.optimizer, schedule, config.weight_decay, precision(config))
 
 
 def precision(config: Config) -> Any:

@@ -1,33 +1,16 @@
-import functools
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from oracles.convolutions import native
 
-from planvec.agents import encoders
-from planvec.agents.encoders import (
-    CONVOLUTIONS,
-    GREY,
-    Conv,
-    ImageEncoder,
-    Linear,
-    ViewEncoder,
-    convolve,
-    convolve_batch_last,
-    convolve_images,
-    convolve_rows,
-    kaiming,
-)
+from planvec.agents import convolutions, encoders
+from planvec.agents.encoders import GREY, Conv, ImageEncoder, Linear, ViewEncoder, kaiming
+from planvec.tiles import Atlas, Tiled
 
 SHAPE = (33, 30, 3)
-
-
-def convolve_native(x, weight, stride, padding):
-    """XLA's own convolution: what ours must equal."""
-    layout = ("NHWC", "HWIO", "NHWC")
-    return jax.lax.conv_general_dilated(x, weight, (stride,) * 2, [(padding,) * 2] * 2, dimension_numbers=layout)
+ATLAS = Atlas(np.random.default_rng(0).integers(0, 256, (300, 3, 3, 3), np.uint8))
 
 
 INPUTS = ((33, 30, 6), (11, 10, 16), (6, 5, 32), (3, 3, 64))
@@ -58,38 +41,6 @@ def test_every_layer_has_the_papers_shape(encoder):
     assert call(encoder, *images(2)).shape == (2, 512)
 
 
-def batch_last(x, weight, stride, padding):
-    return jnp.moveaxis(convolve_batch_last(jnp.moveaxis(x, 0, -1), weight, stride, padding), -1, 0)
-
-
-def as_images(x, weight, stride, padding):
-    """The channels as two images of half of them."""
-    return jnp.moveaxis(convolve_images(tuple(jnp.split(GREY * x, 2, axis=-1)), weight, GREY), -1, 0)
-
-
-PAPERS = [(*INPUTS[i], *CONVOLUTIONS[i]) for i in range(4)]
-ODD = [(5, 7, 2, 4, 3, 3, 0), (4, 9, 3, 5, 2, 1, 0), (7, 5, 1, 3, 5, 3, 2), (3, 3, 2, 2, 3, 2, 2)]
-
-
-@pytest.mark.parametrize("height, width, inputs, outputs, kernel, stride, padding", PAPERS + ODD)
-def test_convolutions_are_equal_in_value_and_gradient(height, width, inputs, outputs, kernel, stride, padding):
-    rng = np.random.default_rng(height)
-    x = rng.normal(size=(3, height, width, inputs)).astype(np.float32)
-    weight = rng.normal(size=(kernel, kernel, inputs, outputs)).astype(np.float32)
-    direction = rng.normal(size=convolve_native(x, weight, stride, padding).shape).astype(np.float32)
-
-    @functools.partial(jax.jit, static_argnums=0)
-    def value_and_gradients(convolution):
-        y, pull = jax.vjp(lambda x, w: convolution(x, w, stride, padding), x, weight)
-        return y, *pull(direction)
-
-    expected = value_and_gradients(convolve_native)
-    ways = [convolve, convolve_rows, batch_last] + [as_images] * (stride == kernel and padding == 0)
-    for way in ways:
-        for one, other in zip(value_and_gradients(way), expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
-
-
 @pytest.mark.parametrize("dtype, tolerance", [(jnp.float32, 1e-4), (jnp.bfloat16, 0.1)])
 def test_both_orders_of_the_axes_are_one_network(encoder, monkeypatch, dtype, tolerance):
     first, last = images(2)
@@ -105,6 +56,27 @@ def test_both_orders_of_the_axes_are_one_network(encoder, monkeypatch, dtype, to
         assert a.dtype == b.dtype
         scale = np.abs(np.asarray(b, np.float32)).max()
         np.testing.assert_allclose(np.asarray(a, np.float32), np.asarray(b, np.float32), atol=tolerance * scale)
+
+
+def tiled(count: int) -> list[Tiled]:
+    numbers = np.random.default_rng(1).integers(0, len(ATLAS), (count, 2, 11, 10)).astype(ATLAS.numbers)
+    return [Tiled(jnp.asarray(part), ATLAS) for part in numbers]
+
+
+@pytest.mark.parametrize("large", [1, 1000])
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+def test_pictures_of_tiles_are_seen_as_drawn(encoder, monkeypatch, large, backend):
+    """In all ways of computing, those for an accelerator as well, which run anywhere."""
+    monkeypatch.setattr(encoders, "LARGE", large)
+    for module in (convolutions, encoders):
+        monkeypatch.setattr(module, "on_cpu", lambda: backend == "cpu")
+    energy = eqx.filter_value_and_grad(lambda encoder, seen: jnp.sum(jnp.sin(encoder(seen))))
+    seen = tiled(2)
+    drawn = tuple(picture.draw() for picture in seen)
+    one, other, mixed = (energy(encoder, tuple(pair)) for pair in (seen, drawn, (seen[0], drawn[1])))
+    for a, b, c in zip(*map(jax.tree.leaves, (one, other, mixed)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max())
+        np.testing.assert_array_equal(b, c)
 
 
 def test_convolution_under_scan_grad_and_vmap():
@@ -145,7 +117,7 @@ def test_images_are_scaled_and_kept_in_order(encoder):
     assert not np.allclose(call(encoder, first, last), call(encoder, last, first))
     x = np.concatenate([first, last], axis=-1).astype(np.float32) / GREY
     for conv in encoder.convs:
-        x = jax.nn.relu(convolve_native(x, conv.weight, conv.stride, conv.padding) + conv.bias)
+        x = jax.nn.relu(native(x, conv.weight, conv.stride, conv.padding) + conv.bias)
     expected = x.reshape(2, -1) @ encoder.linear.weight + encoder.linear.bias
     np.testing.assert_allclose(call(encoder, first, last), expected, rtol=1e-4, atol=1e-4)
 

@@ -34,15 +34,16 @@ def run(
 ) -> Iterator[Row]:
     """Measure everything, a row at a time. `warn` is told what could not be compared with, and why."""
     on_cpu = jax.default_backend() == "cpu"
-    batches = batches or ((256,) if on_cpu else (256, 1024, 4096, 8192))
+    batches = batches or ((256, 1024) if on_cpu else (256, 1024, 4096, 16_384))
     together = (1,) if on_cpu else (1, 3, 12)
     world = make("crafting")
     data = _collect(world, pairs or (2_000 if on_cpu else 40_000))
     trained = []
     for batch in batches:
         for count in together if batch == 1024 else (1,):
-            trained.append(_ours(data, batch, count))
-            yield trained[-1]
+            for optimizer in ("adam", "muon") if batch == 1024 else ("adam",):
+                trained.append(_ours(data, batch, count, optimizer))
+                yield trained[-1]
         alone = next(row for row in trained if row.batch == batch)
         for row in _torch(data, batch, warn):
             yield row
@@ -64,20 +65,21 @@ def _updates(batch: int) -> int:
     return max(1, samples // batch)
 
 
-def _ours(pairs: PairSet, batch: int, together: int) -> Row:
-    """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, AdamW.
+def _ours(pairs: PairSet, batch: int, together: int, optimizer: str) -> Row:
+    """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, optimiser.
 
-    Twelve together are what `planvec reproduce` runs: three seeds of all four cpv models.
+    Muon is what it has unless told, Adam what is compared with PyTorch's. Twelve together are what `planvec reproduce`
+    runs: three seeds of all four cpv models.
     """
     kinds = [name for name in AGENTS if name.startswith("cpv")] if together == 12 else [AGENT]
     trainings = [(seed, kind) for seed in range(together // len(kinds)) for kind in kinds]
-    configs = [Config(agent=kind, batch=batch, seed=seed, optimizer="adam") for seed, kind in trainings]
+    configs = [Config(agent=kind, batch=batch, seed=seed, optimizer=optimizer) for seed, kind in trainings]
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(training.start, configs))
     seeds, kinds = training.grid(configs)
     chunk, _ = training.programs(kinds)
     updates = _updates(batch * together)
     per_second = rate(chunk, states, pairs, seeds, updates, count=updates * batch * together)
-    what = f"planvec {AGENT}, {_precision()}"
+    what = f"planvec {AGENT}, {_precision()}, {optimizer}"
     return Row(what if together == 1 else f"{what}, {together} trainings together", "samples/s", batch, per_second)
 
 

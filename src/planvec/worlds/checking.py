@@ -10,6 +10,7 @@ import numpy as np
 from planvec.demos import PairSet
 from planvec.errors import InputError
 from planvec.tasks import Task, parse_condition
+from planvec.tiles import Tiled
 from planvec.worlds.world import Images, Objects, Recording, World, is_hosted
 
 TASKS = 4  # tasks to try it on
@@ -76,6 +77,7 @@ def _check_ends(world: World, demos: Recording, steps: Any) -> None:
     ends = np.cumsum(demos.lengths + 1) - 1
     for seen, index, name in ((first, ends - demos.lengths, "first"), (last, ends, "last")):
         decoded = jax.vmap(world.decode)(jax.tree.map(lambda leaf, index=index: leaf[index], steps))
+        decoded = decoded.draw() if isinstance(decoded, Tiled) else decoded
         _expect(_same(seen, decoded), f"`ends` gives the {name} observation of each demonstration")
     _expect(len(asked) == len(demos.lengths) and asked.any(axis=1).all(), "`ends` says what each demonstration did")
     _expect(asked.shape[1:] == world.asked(_some_tasks(world)).shape[1:], "`asked` has the shape of what `ends` says")

@@ -16,6 +16,7 @@ from jax import Array
 from planvec.demos import Demonstration
 from planvec.errors import InputError
 from planvec.tasks import NO_SKILL, Task, check_seed, decode_tasks, encode_tasks, parse_task
+from planvec.tiles import Atlas, Tiled
 from planvec.worlds.crafting import recording, render
 from planvec.worlds.crafting.recording import pad
 from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
@@ -81,11 +82,19 @@ class Crafting:
 
     def observe(self, state: State) -> Array:
         """What the agent sees: uint8 [33, 30, 3], 3×3 pixels a cell, and a row for "something is held"."""
-        sprites = self._sprite_codes(state).reshape(SIZE + 1, SIZE)
-        rows = [jnp.asarray(self._atlas[:, i].reshape(-1, 9))[sprites] for i in range(3)]  # contiguous copies: fast
-        return jnp.stack(rows, axis=1).reshape(3 * (SIZE + 1), 3 * SIZE, 3)
+        return self.tiles(state).draw()
 
-    decode = observe
+    def tiles(self, state: State) -> Tiled:
+        """The same, not drawn yet."""
+        kinds = len(self.rules.things)
+        here = jnp.arange(CELLS) == state.agent
+        cells = state.cells + jnp.where(here, kinds * (1 + state.held.astype(jnp.int32)), 0)
+        blank, white = len(self._atlas) - 2, len(self._atlas) - 1
+        hand = jnp.full(SIZE, blank).at[0].set(jnp.where(state.held == NOTHING, blank, white))
+        numbers = jnp.concatenate([cells, hand]).astype(self._atlas.numbers)
+        return Tiled(numbers.reshape(SIZE + 1, SIZE), self._atlas)
+
+    decode = tiles
     """What training sees of a stored step."""
 
     def count_skills(self, task: Array) -> Array:
@@ -202,15 +211,6 @@ class Crafting:
         held, cell, enters, skill = ((word >> shift).astype(jnp.uint8) for shift in (0, 8, 16, 24))
         return held, cell, enters.astype(bool), skill
 
-    def _sprite_codes(self, state: State) -> Array:
-        """Which sprite each cell of the picture shows. int32 [110]"""
-        kinds = len(self.rules.things)
-        here = jnp.arange(CELLS) == state.agent
-        cells = state.cells + jnp.where(here, kinds * (1 + state.held.astype(jnp.int32)), 0)
-        blank, white = len(self._atlas) - 2, len(self._atlas) - 1
-        hand = jnp.full(SIZE, blank).at[0].set(jnp.where(state.held == NOTHING, blank, white))
-        return jnp.concatenate([cells, hand])
-
     @cached_property
     def _least(self) -> np.ndarray:
         return np.array([thing.least for thing in self.rules.things])
@@ -230,8 +230,8 @@ class Crafting:
         return np.bitwise_or.reduce(words)
 
     @cached_property
-    def _atlas(self) -> np.ndarray:
-        """All that a cell can show: (no agent, or what it holds) × what lies there; blank; white. uint8 [n, 3, 3, 3]"""
+    def _atlas(self) -> Atlas:
+        """All that a cell can show, 3×3 pixels each: (no agent, or what it holds) × what lies there; blank; white."""
         kinds = range(len(self.rules.things))
         pictures = [self._cell_picture(lying, held) for held in (None, *kinds) for lying in kinds]
         if len({picture.tobytes() for picture in pictures}) < len(pictures):
@@ -239,7 +239,7 @@ class Crafting:
                 "two contents of a cell look the same to the agent; give each thing its own pixel or colour"
             )
         flat = [np.full((3, 3, 3), shade, np.uint8) for shade in (0, 255)]
-        return np.stack(pictures + flat)
+        return Atlas(np.stack(pictures + flat))
 
     def _cell_picture(self, lying: int, held: int | None) -> np.ndarray:
         """The sprites of lying thing, agent and held thing, added; `held` None: the agent is elsewhere.
