@@ -34,6 +34,7 @@ def run(
 ) -> Iterator[Row]:
     """Measure everything, a row at a time. `warn` is told what could not be compared with, and why."""
     on_cpu = jax.default_backend() == "cpu"
+    compared = batches or ((256, 1024) if on_cpu else (1024,))
     batches = batches or ((256, 1024) if on_cpu else (256, 1024, 4096, 16_384))
     together = (1,) if on_cpu else (1, 3, 12)
     world = make("crafting")
@@ -45,7 +46,7 @@ def run(
                 trained.append(_ours(data, batch, count, optimizer))
                 yield trained[-1]
         alone = next(row for row in trained if row.batch == batch)
-        for row in _torch(data, batch, warn):
+        for row in _torch(data, batch, warn) if batch in compared else ():
             yield row
             yield Row(f"planvec / {row.what}", "×", batch, alone.rate / row.rate)
     yield from _against_peak(trained)
