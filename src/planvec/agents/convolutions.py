@@ -189,7 +189,8 @@ def convolve_images(images: tuple[Array, ...], weight: Array, grey: float) -> Ar
 @jax.custom_vjp
 def _products(weight: Array, x: Array) -> Array:
     """(inputs, outputs) · (batch, inputs, N) → (batch, outputs, N)"""
-    return lax.dot_general(_spread(weight, x), x, (((1,), (1,)), ((0,), (0,))))
+    turned = lax.optimization_barrier(weight.T)  # kept: XLA would put it into the product, which is slower
+    return _spread(turned, x) @ x
 
 
 def _spread(weight: Array, x: Array) -> Array:
@@ -225,11 +226,11 @@ batch_first_product.defvjp(lambda weight, x: (batch_first_product(weight, x), (w
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
 def convolve_tiled(weight: Array, tiles: tuple[Array, ...], atlas: Atlas, grey: float) -> Array:
     """Pictures (N, rows, columns) / grey, side by side on channels → (N, rows, columns, outputs), stride = kernel."""
-    tables = _tables(weight, len(tiles), atlas, grey)
-    return sum(table.at[numbers].get(mode="promise_in_bounds") for table, numbers in zip(tables, tiles, strict=True))
+    parts = zip(tables(weight, len(tiles), atlas, grey), tiles, strict=True)
+    return sum(table.at[numbers].get(mode="promise_in_bounds") for table, numbers in parts)
 
 
-def _tables(weight: Array, pictures: int, atlas: Atlas, grey: float) -> list[Array]:
+def tables(weight: Array, pictures: int, atlas: Atlas, grey: float) -> list[Array]:
     """What each tile adds to the outputs, for each of the pictures: (tiles, outputs)"""
     flat = jnp.asarray(atlas.flat, weight.dtype) / grey
     return [flat @ part.reshape(flat.shape[1], -1) for part in jnp.split(weight, pictures, axis=2)]
@@ -238,21 +239,14 @@ def _tables(weight: Array, pictures: int, atlas: Atlas, grey: float) -> list[Arr
 def _convolve_tiled_pull(
     atlas: Atlas, grey: float, saved: tuple[Array, tuple[Array, ...]], y: Array
 ) -> tuple[Array, None]:
-    """The tiles' own gradients are their sums over many places: added on a CPU, where others would take all day and get
-    another result each time; there a product with the tiles as they look does it."""
+    """A product with the tiles as they look. Adding up what each tile gets, wherever it lies, would take a GPU longer,
+    and give another result each time."""
     weight, tiles = saved
     k, _, channels, outputs = weight.shape
-    if on_cpu():
-        sums = [jnp.zeros((len(atlas), outputs), y.dtype).at[numbers].add(y) for numbers in tiles]
-        parts = jnp.stack([jnp.asarray(atlas.flat.T, y.dtype) @ total for total in sums])
-    else:
-        wide = jnp.asarray(np.pad(atlas.flat, ((0, 0), (0, -atlas.flat.shape[1] % 32))))
-        seen = jnp.concatenate(
-            [wide.at[numbers.reshape(-1)].get(mode="promise_in_bounds") for numbers in tiles], axis=1
-        )
-        parts = (seen.astype(y.dtype).T @ y.reshape(-1, outputs)).reshape(len(tiles), -1, outputs)
-        parts = parts[:, : atlas.flat.shape[1]]
-    parts = parts.reshape(len(tiles), k, k, channels // len(tiles), outputs) / grey
+    wide = jnp.asarray(np.pad(atlas.flat, ((0, 0), (0, -atlas.flat.shape[1] % 32))))  # as matrix units like it
+    seen = jnp.concatenate([wide.at[numbers.reshape(-1)].get(mode="promise_in_bounds") for numbers in tiles], axis=1)
+    parts = (seen.astype(y.dtype).T @ y.reshape(-1, outputs)).reshape(len(tiles), -1, outputs)
+    parts = parts[:, : atlas.flat.shape[1]].reshape(len(tiles), k, k, channels // len(tiles), outputs) / grey
     return jnp.moveaxis(parts, 0, 2).reshape(weight.shape).astype(weight.dtype), None
 
 
@@ -261,28 +255,33 @@ convolve_tiled.defvjp(
 )
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
-def convolve_tiled_batch_last(weight: Array, tiles: tuple[Array, ...], atlas: Atlas, grey: float) -> Array:
-    """The same for a CPU: → (rows, columns, outputs, N)"""
-    outputs = weight.shape[-1]
-
-    def fetch(table: Array, numbers: Array) -> Array:
-        begins = lax.optimization_barrier(jnp.moveaxis(numbers, 0, -1).astype(jnp.uint32) * outputs)
-        places = begins[..., None, :] + jnp.arange(outputs, dtype=jnp.uint32)[:, None]
-        return table.reshape(-1).at[places].get(mode="promise_in_bounds")
-
-    return sum(map(fetch, _tables(weight, len(tiles), atlas, grey), tiles))
+def join(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Two tables and the numbers to look up in them, as one: what any two tiles add to the outputs together."""
+    (table, numbers), (table_too, numbers_too) = one, other
+    joint = (table[:, None] + table_too).reshape(-1, table.shape[1])
+    return joint, numbers.astype(jnp.int32) * len(table_too) + numbers_too
 
 
-def _convolve_tiled_batch_last_pull(
-    atlas: Atlas, grey: float, saved: tuple[Array, tuple[Array, ...]], y: Array
-) -> tuple[Array, None]:
-    weight, tiles = saved
-    turned = tuple(jnp.moveaxis(numbers, 0, -1) for numbers in tiles)
-    return _convolve_tiled_pull(atlas, grey, (weight, turned), y.swapaxes(-1, -2))
+@jax.custom_vjp
+def look_up_batch_last(table: Array, numbers: Array) -> Array:
+    """(tiles, outputs) at (rows, columns, N) → (rows, columns, outputs, N), for a CPU.
+
+    In a loop over rows: all that goes into it has been computed before, and not anew for every number that comes out.
+    """
+    outputs = jnp.arange(table.shape[1])[:, None]
+    return lax.map(lambda row: table.at[row[:, None], outputs].get(mode="promise_in_bounds"), numbers)
 
 
-convolve_tiled_batch_last.defvjp(
-    lambda weight, tiles, *how: (convolve_tiled_batch_last(weight, tiles, *how), (weight, tiles)),
-    _convolve_tiled_batch_last_pull,
+def _look_up_batch_last_pull(saved: tuple[Array, Array], y: Array) -> tuple[Array, None]:
+    table, numbers = saved
+
+    def add(total: Array, row: tuple[Array, Array]) -> tuple[Array, None]:
+        places, pulled = row
+        return total.at[places].add(pulled.swapaxes(-1, -2)), None
+
+    return lax.scan(add, jnp.zeros_like(table), (numbers, y))[0], None
+
+
+look_up_batch_last.defvjp(
+    lambda table, numbers: (look_up_batch_last(table, numbers), (table, numbers)), _look_up_batch_last_pull
 )

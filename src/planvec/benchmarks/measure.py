@@ -1,7 +1,8 @@
 """How a rate is measured, and the row it becomes."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,13 +19,21 @@ class Row(NamedTuple):
 
 def rate(program: Callable[..., Any], *arguments: Any, count: int, repeats: int = 3) -> float:
     """How much of `count` a jitted program does in a second: the best of a few runs after compilation."""
-    jax.block_until_ready(program(*arguments))
-    best = float("inf")
+    [best] = rates([partial(program, *arguments)], count, repeats)
+    return best
+
+
+def rates(programs: Sequence[Callable[[], Any]], count: int, repeats: int) -> list[float]:
+    """The same of several, in turn: a machine that is slower for a while is so for all of them."""
+    for program in programs:
+        jax.block_until_ready(program())
+    best = [float("inf")] * len(programs)
     for _ in range(repeats):
-        began = time.perf_counter()
-        jax.block_until_ready(program(*arguments))
-        best = min(best, time.perf_counter() - began)
-    return count / best
+        for i, program in enumerate(programs):
+            began = time.perf_counter()
+            jax.block_until_ready(program())
+            best[i] = min(best[i], time.perf_counter() - began)
+    return [count / seconds for seconds in best]
 
 
 def numbers_of_workers(most: int) -> list[int]:

@@ -2,7 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,7 +16,7 @@ from planvec import training
 from planvec.agents import AGENTS
 from planvec.agents.agent import Difference
 from planvec.agents.encoders import ImageEncoder, convolved
-from planvec.benchmarks.measure import Row, rate
+from planvec.benchmarks.measure import Row, rate, rates
 from planvec.config import Config
 from planvec.demos import PairSet
 from planvec.evaluation import evaluate, random_trial
@@ -24,6 +27,7 @@ from planvec.worlds.crafting.world import Crafting
 
 AGENT = "cpv-full"
 READY = 4  # batches that lie ready for PyTorch, used in turn
+ROUNDS = 5  # of all that are compared, one after the other; of each the best counts
 
 
 def run(
@@ -41,14 +45,15 @@ def run(
     data = _collect(world, pairs or (2_000 if on_cpu else 40_000))
     trained = []
     for batch in batches:
-        for count in together if batch == 1024 else (1,):
-            for optimizer in ("adam", "muon") if batch == 1024 else ("adam",):
-                trained.append(_ours(data, batch, count, optimizer))
+        rows = _side_by_side(data, batch, warn if batch in compared else None)
+        trained.append(rows[0])
+        yield from rows
+        for count in together if batch == 1024 else ():
+            for optimizer in ("adam", "muon") if count > 1 else ("muon",):
+                what, program = _ours(data, batch, count, optimizer)
+                per_second = rate(program, count=_updates(batch * count) * batch * count)
+                trained.append(Row(what, "samples/s", batch, per_second))
                 yield trained[-1]
-        alone = next(row for row in trained if row.batch == batch)
-        for row in _torch(data, batch, warn) if batch in compared else ():
-            yield row
-            yield Row(f"planvec / {row.what}", "×", batch, alone.rate / row.rate)
     yield from _against_peak(trained)
     yield _evaluation(world, episodes)
 
@@ -66,7 +71,16 @@ def _updates(batch: int) -> int:
     return max(1, samples // batch)
 
 
-def _ours(pairs: PairSet, batch: int, together: int, optimizer: str) -> Row:
+def _side_by_side(pairs: PairSet, batch: int, warn: Callable[[str], None] | None) -> list[Row]:
+    """Ours, alone and with Adam; and, unless `warn` is None, the same in PyTorch, run in turn."""
+    programs = dict([_ours(pairs, batch, 1, "adam"), *(_torch(pairs, batch, warn) if warn else ())])
+    measured = rates(list(programs.values()), _updates(batch) * batch, ROUNDS)
+    ours, *others = [Row(what, "samples/s", batch, each) for what, each in zip(programs, measured, strict=True)]
+    compared = [(other, Row(f"planvec / {other.what}", "×", batch, ours.rate / other.rate)) for other in others]
+    return [ours, *chain.from_iterable(compared)]
+
+
+def _ours(pairs: PairSet, batch: int, together: int, optimizer: str) -> tuple[str, Callable[[], Any]]:
     """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, optimiser.
 
     Muon is what it has unless told, Adam what is compared with PyTorch's. Twelve together are what `planvec reproduce`
@@ -78,13 +92,12 @@ def _ours(pairs: PairSet, batch: int, together: int, optimizer: str) -> Row:
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(training.start, configs))
     seeds, kinds = training.grid(configs)
     chunk, _ = training.programs(kinds)
-    updates = _updates(batch * together)
-    per_second = rate(chunk, states, pairs, seeds, updates, count=updates * batch * together)
     what = f"planvec {AGENT}, {_precision()}, {optimizer}"
-    return Row(what if together == 1 else f"{what}, {together} trainings together", "samples/s", batch, per_second)
+    what += f", {together} trainings together" if together > 1 else ""
+    return what, partial(chunk, states, pairs, seeds, _updates(batch * together))
 
 
-def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[Row]:
+def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[tuple[str, Callable[[], Any]]]:
     """The same model, losses, optimiser and batch in PyTorch, as written and compiled; ready images on its device."""
     try:
         name = f"torch {version('torch')}"
@@ -100,9 +113,11 @@ def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[
         what = f"{name} {AGENT}, {_precision()}, {f'compiled ({mode})' if mode else 'eager'}"
         try:
             program = torch_model.trainer(training.start(config).agent, ready, device, mode, config)
-            yield Row(what, "samples/s", batch, rate(program, updates, count=updates * batch))
+            program(1)
         except Exception as error:  # no C++ compiler, no GPU for it, …: ours is still to be measured
             warn(f"not compared with {what}, batch {batch}: {type(error).__name__}: {error}")
+        else:
+            yield what, partial(program, updates)
 
 
 def _precision() -> str:
