@@ -63,20 +63,21 @@ def tiled(count: int) -> list[Tiled]:
     return [Tiled(jnp.asarray(part), ATLAS) for part in numbers]
 
 
-@pytest.mark.parametrize("large", [1, 1000])
-@pytest.mark.parametrize("backend", ["cpu", "gpu"])
-def test_pictures_of_tiles_are_seen_as_drawn(encoder, monkeypatch, large, backend):
+@pytest.mark.parametrize("backend, large", [("cpu", 1), ("cpu", 1000), ("gpu", 1)])
+@pytest.mark.parametrize("count", [2, 4])
+def test_pictures_of_tiles_are_seen_as_drawn(monkeypatch, large, backend, count):
     """In all ways of computing, those for an accelerator as well, which run anywhere."""
     monkeypatch.setattr(encoders, "LARGE", large)
     for module in (convolutions, encoders):
         monkeypatch.setattr(module, "on_cpu", lambda: backend == "cpu")
-    energy = eqx.filter_value_and_grad(lambda encoder, seen: jnp.sum(jnp.sin(encoder(seen))))
-    seen = tiled(2)
-    drawn = tuple(picture.draw() for picture in seen)
-    one, other, mixed = (energy(encoder, tuple(pair)) for pair in (seen, drawn, (seen[0], drawn[1])))
+    encoder = ImageEncoder(SHAPE, observations=count, features=8, key=jax.random.key(0))
+    energy = eqx.filter_jit(eqx.filter_value_and_grad(lambda encoder, seen: jnp.sum(jnp.sin(encoder(seen)))))
+    seen = tiled(count)
+    drawn = [picture.draw() for picture in seen]
+    one, other, mixed = (energy(encoder, tuple(pictures)) for pictures in (seen, drawn, [seen[0], *drawn[1:]]))
     for a, b, c in zip(*map(jax.tree.leaves, (one, other, mixed)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max())
-        np.testing.assert_array_equal(b, c)
+        np.testing.assert_allclose(b, c, rtol=1e-4, atol=1e-4 * np.abs(b).max())
 
 
 def test_convolution_under_scan_grad_and_vmap():

@@ -105,7 +105,7 @@ class World(Protocol):
         """
 
     def decode(self, step: PyTree) -> PyTree:
-        """What an agent observes at a stored step: pure and jittable."""
+        """What an agent observes at a stored step: pure and jittable. An image may be `Tiled`."""
 
     def ends(self, recording: Recording) -> tuple[PyTree, PyTree, np.ndarray]:
         """First and last observation of each demonstration, and what it asks for, as in `asked`."""
