@@ -21,6 +21,13 @@ def small(rows, folder, episodes=4, **options):
     return results, lines
 
 
+def test_any_model_with_extras_kept():
+    """The same row, and the same training, as the one that the table has of itself."""
+    [one, plain] = reproduce.entries(Config(), ["te-full", "te-plain"], seeds=3, extra_rows=False, extras="keep")
+    assert one in reproduce.entries(Config(), ["te-full"], seeds=3, extra_rows=True)
+    assert plain.label == "te-plain, extras kept" and plain.data == one.data == "data-keep"
+
+
 def test_a_small_table(tmp_path):
     rows = reproduce.entries(CONFIG, ["naive", "cpv-full"], seeds=2, extra_rows=False)
     rows += [reproduce.Entry("control", rows[1].config, control=True, seeds=2)]

@@ -178,6 +178,7 @@ def reproduce(
                 results["rows"] = [row for row in results["rows"] if not place.items() <= row.items()]
                 made = {"training": f"{entry.folder}-{seed}", "made": commit()}
                 results["rows"].append(place | score.as_dict() | made)
+            save_json(path, results)
             mean = np.mean([score.success for score in scores])
             say(f"{entry.label}, {condition}: {mean:.1%} of {episodes} episodes")
             watch(f"scoring {entry.label}", number, len(wanted))
