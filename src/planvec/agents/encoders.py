@@ -113,6 +113,7 @@ VIEW_CONVOLUTIONS = (  # 60×80 → 12×16 → 6×8 → 3×4 → 3×4; the first
 
 
 LARGE = 256  # images; on a CPU, from here on it pays to put the batch last: it takes longer to compile
+JOINT = 1 << 17  # rows of a table of what any tiles of several pictures become together
 GREY = 32  # pixels are divided by this, unless told; the sprites of the crafting world are dim and sparse
 
 
@@ -188,11 +189,11 @@ class ImageEncoder(Encoder):
         return x.astype(jnp.float32) + self.linear.bias
 
     def _tiled_batch_last(self, seen: tuple[Tiled, ...]) -> Array:
-        """The first layer: of one picture, or of two, all that can become of any tiles is known beforehand."""
-        first = self.convs[0]
-        parts = zip(tables(first.weight, len(seen), seen[0].atlas, self.grey), seen, strict=True)
+        """The first layer. Where pictures and tiles are few, all that can become of any tiles is known beforehand."""
+        first, atlas = self.convs[0], seen[0].atlas
+        parts = zip(tables(first.weight, len(seen), atlas, self.grey), seen, strict=True)
         parts = [(table, jnp.moveaxis(picture.tiles, 0, -1)) for table, picture in parts]
-        if len(parts) > 2:
+        if len(atlas) ** len(parts) > JOINT:
             return jax.nn.relu(sum(look_up_batch_last(*part) for part in parts) + first.bias[:, None])
         table, numbers = reduce(join, parts)
         return look_up_batch_last(jax.nn.relu(table + first.bias), numbers)
