@@ -233,7 +233,7 @@ class Ruined(type(WORLD)):
 
 @pytest.mark.parametrize("name", ["naive", "tecnet", "te-plain", "cpv-hom"])
 def test_every_kind_of_agent_learns(name, pairs, tmp_path):
-    config = Config(agent=name, samples=60 * 32, batch=32, embedding=16, interval=20)
+    config = Config(agent=name, samples=60 * 32, batch=32, embedding=16, interval=20, optimizer="adam")
     train([config], [tmp_path / "run"], pairs, DATA)
     first, *_, last = lines(tmp_path / "run")
     assert last["imitation"] < first["imitation"]
