@@ -128,7 +128,7 @@ def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
     data, run = tmp_path / "data", tmp_path / "run"
     planvec("collect", "crafting", "--pairs", 32, "--out", data, monkeypatch=monkeypatch)
     train = ("train", "crafting", "--agent", "te-plain", "--data", data, "--out", run, "--embedding", 16)
-    train += ("--samples", 16, "--batch", 8, "--interval", 1, "--episodes", 0)
+    train += ("--samples", 16, "--batch", 8, "--interval", 1, "--episodes", 0, "--deterministic")
     planvec(*train, monkeypatch=monkeypatch)
     written = {path.name for path in run.iterdir()}
     assert {"config.json", "weights.safetensors", "metrics.jsonl", "probe.safetensors"} <= written

@@ -82,6 +82,9 @@ def test_pictures_of_tiles_beside_images(encoder):
     first, last = tiled(2)
     expected = call(encoder, first.draw(), last.draw())
     np.testing.assert_allclose(call(encoder, first, last.draw()), expected, rtol=1e-4, atol=1e-4)
+    other = Tiled(last.tiles, Atlas(ATLAS.pictures[::-1]))
+    expected = call(encoder, first.draw(), other.draw())
+    np.testing.assert_allclose(call(encoder, first, other), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_convolution_under_scan_grad_and_vmap():

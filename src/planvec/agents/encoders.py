@@ -151,18 +151,18 @@ class ImageEncoder(Encoder):
         for image in observations:
             if image.shape[1:] != self.shape:
                 raise InputError(f"this agent sees images of shape {self.shape}; got {image.shape[1:]}")
-        if not all(map(self._sees_tiles, observations)):
+        if not self._sees_tiles(observations):
             observations = tuple(seen.draw() if isinstance(seen, Tiled) else seen for seen in observations)
         batch_last = on_cpu() and observations[0].shape[0] >= LARGE
         return (self._batch_last if batch_last else self._batch_first)(observations)
 
-    def _sees_tiles(self, observation: Array | Tiled) -> bool:
-        """Whether the first layer sees an observation tile by tile."""
+    def _sees_tiles(self, observations: tuple[Array | Tiled, ...]) -> bool:
+        """Whether the first layer sees all observations tile by tile, and tiles of one atlas."""
         first = self.convs[0]
-        sides = (first.stride,) * 2
-        return isinstance(observation, Tiled) and (
-            observation.atlas.pictures.shape[1:3] == first.weight.shape[:2] == sides and first.padding == 0
-        )
+        if first.padding or not all(isinstance(seen, Tiled) for seen in observations):
+            return False
+        atlas, *others = {seen.atlas for seen in observations}
+        return not others and atlas.pictures.shape[1:3] == first.weight.shape[:2] == (first.stride,) * 2
 
     def _batch_first(self, seen: tuple[Array | Tiled, ...]) -> Array:
         first, *others = self.convs
