@@ -14,12 +14,13 @@ from typing import Self
 import numpy as np
 from PIL import Image, ImageDraw
 
-from planvec.demos import Demonstration
-from planvec.filming import film
+from planvec.data.demonstrations import Demonstration
+from planvec.data.recordings import Recording
+from planvec.media.filming import film
 from planvec.tasks import Task, parse_task
-from planvec.worlds.checking import check_world
+from planvec.worlds.check import check_world
 from planvec.worlds.retrying import generator
-from planvec.worlds.world import Objects, Recording
+from planvec.worlds.spaces import Objects
 
 COINS = ("Gold", "Silver", "Copper")
 COLOURS = ("#d9a521", "#aab0b6", "#b06a3b")

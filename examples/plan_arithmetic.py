@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import planvec as pv
-from planvec.filming import film_together
-from planvec.pictures import save_figure
-from planvec.rollouts import Episode
+from planvec.evaluation.rollouts import Episode
+from planvec.media.filming import film_together
+from planvec.media.pictures import save_figure
 
 OUT = Path("out")
 OUT.mkdir(exist_ok=True)

@@ -2,13 +2,13 @@ import jax
 import numpy as np
 import pytest
 
-from planvec import losses
 from planvec.benchmarks import doom, tabletop, training
 from planvec.benchmarks.measure import numbers_of_workers
-from planvec.config import Config
-from planvec.demos import PairSet
+from planvec.data.pairs import PairSet
 from planvec.errors import InputError
-from planvec.training import start
+from planvec.training import losses
+from planvec.training.config import Config
+from planvec.training.loop import start
 from planvec.worlds import make
 from planvec.worlds.tabletop.world import Tabletop
 

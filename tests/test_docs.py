@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from planvec import cli, datasets
+from planvec.cli import main
+from planvec.data import folders
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -70,7 +71,7 @@ def parse(line, monkeypatch):
     """Read a command line as planvec would, without running it."""
     monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
     try:
-        return cli._parse()
+        return main._parse()
     except SystemExit as stop:
         assert not stop.code, line
 
@@ -184,7 +185,7 @@ def test_python_in_the_documentation_is_python(page):
 def test_the_snippets_of_the_readme_run(tmp_path, monkeypatch):
     """In order, as a reader would; fewer environments, and less data, than they say."""
     monkeypatch.chdir(tmp_path)
-    datasets.collect(datasets.Recipe("crafting", 32, (2, 4), 0.1, "discard", 0), Path("data/small"))
+    folders.collect(folders.Recipe("crafting", 32, (2, 4), 0.1, "discard", 0), Path("data/small"))
     names = {}
     for code in blocks((ROOT / "README.md").read_text(), "python"):
         exec(code.replace("4096", "16"), names)

@@ -2,13 +2,14 @@
 
 import gymnasium
 
-from planvec import compilation
-from planvec.datasets import load as load_pairs
-from planvec.demos import Demonstration, PairSet
+from planvec.data.demonstrations import Demonstration
+from planvec.data.folders import load as load_pairs
+from planvec.data.pairs import PairSet
 from planvec.errors import InputError
-from planvec.loading import load
+from planvec.evaluation.rollouts import rollout
 from planvec.plans import Plan
-from planvec.rollouts import rollout
+from planvec.training import compilation
+from planvec.training.loading import load
 from planvec.worlds import make
 
 __all__ = ["Demonstration", "InputError", "PairSet", "Plan", "load", "load_pairs", "make", "rollout"]

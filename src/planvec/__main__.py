@@ -1,3 +1,3 @@
-from planvec.cli import main
+from planvec.cli.main import main
 
 main()

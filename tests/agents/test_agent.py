@@ -9,7 +9,7 @@ import pytest
 
 from planvec.agents import Agent, build
 from planvec.plans import Plan, ReferencePlan
-from planvec.worlds.world import Images
+from planvec.worlds.spaces import Images
 
 SHAPE = (33, 30, 3)
 EMBEDDING = 16

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from oracles.convolutions import native
 
-from planvec.agents import convolutions, encoders
+from planvec.agents import encoders
 from planvec.agents.encoders import GREY, Conv, ImageEncoder, Linear, ViewEncoder, kaiming
-from planvec.tiles import Atlas, Tiled
+from planvec.data.tiles import Atlas, Tiled
 
 SHAPE = (33, 30, 3)
 ATLAS = Atlas(np.random.default_rng(0).integers(0, 256, (300, 3, 3, 3), np.uint8))
@@ -67,7 +67,7 @@ def tiled(count: int) -> list[Tiled]:
 def test_pictures_of_tiles_are_seen_as_drawn(monkeypatch, large, backend, count):
     """In all ways of computing, those for an accelerator as well, which run anywhere."""
     monkeypatch.setattr(encoders, "LARGE", large)
-    for module in (convolutions, encoders):
+    for module in (kernels, encoders):
         monkeypatch.setattr(module, "on_cpu", lambda: backend == "cpu")
     encoder = ImageEncoder(SHAPE, observations=count, features=8, key=jax.random.key(0))
     energy = eqx.filter_jit(eqx.filter_value_and_grad(lambda encoder, seen: jnp.sum(jnp.sin(encoder(seen)))))

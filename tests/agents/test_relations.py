@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planvec.agents.relations import RelationEncoder, relations
-from planvec.worlds.world import Objects
+from planvec.worlds.spaces import Objects
 
 SPACE = Objects(3, landmarks=((0.2, 0.1), (-0.2, 0.1)), side=0.04)
 

@@ -5,12 +5,12 @@ import jax
 import numpy as np
 import pytest
 
-from planvec import losses
 from planvec.agents import AGENTS, Agent, build
 from planvec.agents.agent import Concatenate, Difference, Static
-from planvec.demos import Batch
+from planvec.data.pairs import Batch
 from planvec.errors import InputError
-from planvec.worlds.world import Images, Objects, View
+from planvec.training import losses
+from planvec.worlds.spaces import Images, Objects, View
 
 SHAPE = (33, 30, 3)
 SPACE = Images(SHAPE, actions=6)

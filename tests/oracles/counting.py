@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from planvec.worlds.world import Recording
+from planvec.data.recordings import Recording
 
 SKILLS, SCENE = 4, 8  # numbers in an observation: how often each skill was done, one of the order, those of the scene
 WIDTH = SKILLS + 1 + SCENE

@@ -14,11 +14,11 @@ from playwright.sync_api import expect, sync_playwright
 from websockets.sync.client import connect
 
 from planvec.agents import build
-from planvec.checkpoints import save_json, save_tree
+from planvec.io.checkpoints import save_json, save_tree
 from planvec.playground import server
 from planvec.playground.studio import open_studios
-from planvec.runs import CONFIG, WEIGHTS
-from planvec.worlds.world import Images
+from planvec.training.runs import CONFIG, WEIGHTS
+from planvec.worlds.spaces import Images
 
 expect.set_options(timeout=60_000)  # the first of everything is compiled
 QUIET = ("--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update")

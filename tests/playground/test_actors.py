@@ -7,12 +7,12 @@ import pytest
 import planvec as pv
 from planvec.agents import build
 from planvec.errors import InputError
+from planvec.evaluation.rollouts import rollout
 from planvec.expressions import parse
 from planvec.playground import frames
 from planvec.playground.actors import make_actor
-from planvec.rollouts import rollout
+from planvec.worlds.spaces import Images
 from planvec.worlds.tabletop.simulator import positions
-from planvec.worlds.world import Images
 
 
 def test_in_a_simulator_an_agent_does_what_rollout_gives(monkeypatch):

@@ -10,8 +10,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from planvec import cli
 from planvec.benchmarks import play
+from planvec.cli import main
 
 
 def test_the_command_serves_until_it_is_interrupted():
@@ -37,7 +37,7 @@ def test_the_bench_measures_every_visitor(playground, monkeypatch):
 def play_(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["planvec", "play", "--no-open", *arguments])
     with pytest.raises(SystemExit) as stop:
-        cli.main()
+        main.main()
     assert stop.value.code == 2
     return capsys.readouterr().err
 

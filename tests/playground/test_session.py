@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from playground.visitor import eventually, way_to
 
 import planvec as pv
-from planvec.acting import act
 from planvec.errors import InputError
+from planvec.evaluation.acting import act
 from planvec.expressions import parse
 from planvec.playground import frames, session, studio, terms
 from planvec.playground.actors import make_actor

@@ -19,9 +19,9 @@ from jax import Array
 
 from planvec.agents.encoders import Encoder, Observation
 from planvec.agents.policies import Policy
+from planvec.agents.probe import HALF, Probe, Reading, progress
 from planvec.errors import InputError
 from planvec.plans import AnyPlan, Plan, ReferencePlan, unit
-from planvec.reading import HALF, Probe, Reading, progress
 
 Values = Any  # a batch of plans inside a program: vectors (N, embedding), or naive's (first, last) observations
 

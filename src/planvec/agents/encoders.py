@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from planvec.agents.convolutions import (
+from planvec.agents.kernels import (
     batch_first_product,
     convolve,
     convolve_batch_last,
@@ -27,8 +27,8 @@ from planvec.agents.convolutions import (
     on_cpu,
     tables,
 )
+from planvec.data.tiles import Tiled
 from planvec.errors import InputError
-from planvec.tiles import Tiled
 
 Observation = Any  # a pytree of arrays with the same leading axis
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from planvec.agents.encoders import UNIT, Encoder, Linear
-from planvec.worlds.world import Objects
+from planvec.worlds.spaces import Objects
 
 
 class RelationEncoder(Encoder):

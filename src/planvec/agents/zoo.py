@@ -14,7 +14,7 @@ from planvec.agents.encoders import Encoder, ImageEncoder, VectorEncoder, ViewEn
 from planvec.agents.policies import AttendAndPlace, Categorical, PickAndPlace, Policy
 from planvec.agents.relations import RelationEncoder
 from planvec.errors import InputError
-from planvec.worlds.world import Images, Objects, Space, View
+from planvec.worlds.spaces import Images, Objects, Space, View
 
 
 class Weights(eqx.Module):

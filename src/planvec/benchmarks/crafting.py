@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from planvec import datasets
 from planvec.benchmarks import others
 from planvec.benchmarks.measure import Row, rate
+from planvec.data import folders
 from planvec.worlds import make
 from planvec.worlds.crafting.episode import Episode, advance_and_reset, begin
 from planvec.worlds.crafting.rules import ACTIONS
@@ -57,7 +57,7 @@ def _demonstrations(world: Crafting, pairs: int) -> Iterator[Row]:
     )
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        datasets.collect(datasets.Recipe("crafting", pairs, (2, 4), 0.1, "discard", 0), Path(folder) / "data")
+        folders.collect(folders.Recipe("crafting", pairs, (2, 4), 0.1, "discard", 0), Path(folder) / "data")
         took = time.perf_counter() - began
     yield Row("planvec collect crafting, files included", "pairs/s", pairs, pairs / took)
 

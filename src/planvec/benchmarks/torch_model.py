@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from planvec.agents.agent import Difference
 from planvec.agents.encoders import CONVOLUTIONS, GREY, Conv, ImageEncoder, Linear
 from planvec.agents.zoo import FEATURES, HIDDEN
-from planvec.config import Config
-from planvec.demos import Batch
-from planvec.losses import SEGMENTS
+from planvec.data.pairs import Batch
+from planvec.training.config import Config
+from planvec.training.losses import SEGMENTS
 
 PARAMETERS = 807_158  # of cpv-full, here and there
 

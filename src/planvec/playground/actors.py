@@ -16,13 +16,13 @@ from jax import Array
 
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
-from planvec.demos import Demonstration
+from planvec.data.demonstrations import Demonstration
 from planvec.errors import InputError
 from planvec.expressions import Expression
 from planvec.plans import AnyPlan
 from planvec.playground import frames
 from planvec.tasks import Task
-from planvec.worlds.world import PureWorld, World, is_hosted
+from planvec.worlds.protocol import PureWorld, World, is_hosted
 
 LANES = 32  # episodes, or demonstrations, that one program deals with at most; fewer leave lanes empty
 LONGEST = 600  # steps of an episode

@@ -12,7 +12,7 @@ from planvec.playground.painting import PAINTERS, STARTS, data_url, jpeg, paint
 from planvec.worlds.crafting import render
 from planvec.worlds.crafting.rules import ACTIONS, SIZE, State
 from planvec.worlds.crafting.world import Crafting
-from planvec.worlds.world import World
+from planvec.worlds.protocol import World
 
 CELL = 64  # pixels of a cell on the sheet; the page draws them smaller
 LONGEST = 60  # pictures of a demonstration that are sent

@@ -3,13 +3,13 @@
 import jax
 import numpy as np
 
-from planvec.demos import Demonstration
+from planvec.data.demonstrations import Demonstration
 from planvec.errors import InputError
 from planvec.playground import frames
 from planvec.worlds.crafting.recording import pad
 from planvec.worlds.crafting.rules import ACTIONS, State
 from planvec.worlds.crafting.world import Crafting, observe_many, step_many
-from planvec.worlds.world import World
+from planvec.worlds.protocol import World
 
 LONGEST = 300  # actions
 

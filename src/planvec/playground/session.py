@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planvec.demos import Demonstration
+from planvec.data.demonstrations import Demonstration
 from planvec.errors import InputError
 from planvec.expressions import Expression, ExpressionError, parse
 from planvec.plans import AnyPlan

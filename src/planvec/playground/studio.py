@@ -11,15 +11,15 @@ import numpy as np
 
 from planvec.agents.agent import EmbeddingAgent
 from planvec.errors import InputError
-from planvec.loading import find, load, shipped
 from planvec.plans import Plan
 from planvec.playground import frames
 from planvec.playground.actors import LANES, Actor, Episode, Step, make_actor
 from planvec.playground.recorder import Recorder
-from planvec.runs import read_config
 from planvec.tasks import Task
+from planvec.training.loading import find, load, shipped
+from planvec.training.runs import read_config
 from planvec.worlds import VARIANTS, WORLDS, make
-from planvec.worlds.world import World, is_hosted
+from planvec.worlds.protocol import World, is_hosted
 
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)

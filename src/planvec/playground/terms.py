@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import reduce
 
-from planvec.acting import MOST, skills_of
-from planvec.demos import Demonstration
+from planvec.data.demonstrations import Demonstration
 from planvec.errors import InputError
+from planvec.evaluation.acting import MOST, skills_of
 from planvec.expressions import Expression, Name, Negative, Node, Operation
 from planvec.tasks import Task
 

@@ -3,7 +3,7 @@
 from functools import cache
 
 from planvec.errors import InputError
-from planvec.worlds.world import World
+from planvec.worlds.protocol import World
 
 WORLDS = {
     "crafting": "a board of trees, rocks, tools and bread: five skills, images of 33×30 pixels, six actions",

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from planvec import cli, datasets
 from planvec.agents import build
-from planvec.datasets import Recipe, collect
+from planvec.cli import main
+from planvec.data import folders
+from planvec.data.folders import Recipe, collect
 from planvec.errors import InputError
-from planvec.evaluation import evaluate, make_trial
-from planvec.inspection import first_demonstrations
+from planvec.evaluation.scores import evaluate, make_trial
 from planvec.tasks import encode_tasks
 from planvec.worlds import VARIANTS, WORLDS, make, retrying
 from planvec.worlds.doom import world
@@ -21,7 +21,8 @@ from planvec.worlds.doom.expert import choose
 from planvec.worlds.doom.level import SCALE, WAYPOINTS
 from planvec.worlds.doom.motion import State, waypoints
 from planvec.worlds.doom.world import HORIZONS, Doom
-from planvec.worlds.world import View, is_hosted
+from planvec.worlds.protocol import is_hosted
+from planvec.worlds.spaces import View
 
 WORLD = make("doom")
 TASKS = [("A",), ("C", "B"), ("D", "A", "C"), ("B",), ("A", "D"), ("B", "C", "D")]
@@ -282,18 +283,18 @@ RECIPE = Recipe(world="doom", pairs=10, skills=(1, 3), noise=0.1, extras="discar
 
 
 def test_collecting_and_loading(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "HOSTED_SHARD", 4)
+    monkeypatch.setattr(folders, "HOSTED_SHARD", 4)
     header = collect(RECIPE, tmp_path / "data")
     assert len(header["shards"]) == 3
     assert sum(path.stat().st_size for path in tmp_path.glob("data/*.safetensors")) < 10 * 200 + 3 * 1000
     told = []
-    pairs = datasets.load(tmp_path / "data", progress=lambda replayed, total: told.append((replayed, total)))
+    pairs = folders.load(tmp_path / "data", progress=lambda replayed, total: told.append((replayed, total)))
     assert told[0] == (0, len(pairs.steps["image"])) and told[-1] == (told[0][1],) * 2
     batch = pairs.sample(jax.random.key(0), 8)
     assert len(pairs) == 10 and set(batch.now) == {"image", "waypoints"}
     assert batch.now["image"].shape == (8, 60, 80, 3) and batch.now["image"].dtype == np.uint8
     begin = 0
-    for demos, tasks in datasets.read_shards(tmp_path / "data", header):
+    for demos, tasks in folders.read_shards(tmp_path / "data", header):
         both = [task for task in tasks for _ in range(2)]
         np.testing.assert_array_equal(WORLD.ends(demos)[2], WORLD.asked(both))
         assert encode_tasks(both, WAYPOINTS).max() <= 3
@@ -306,15 +307,15 @@ def test_collecting_and_loading(tmp_path, monkeypatch):
 
 
 def test_a_contact_sheet_draws_no_more_than_it_shows(recording, steps):
-    some = first_demonstrations(recording, 2)
+    some = recording.take(slice(2))
     count = recording.lengths[:2].sum() + 2
     np.testing.assert_array_equal(WORLD.replay(some)["image"], steps["image"][:count])
-    assert len(first_demonstrations(recording, 100).lengths) == len(TASKS)
+    assert len(recording.take(slice(100)).lengths) == len(TASKS)
 
 
 def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["planvec", *map(str, arguments)])
-    cli.main()
+    main.main()
 
 
 def test_on_the_command_line(tmp_path, monkeypatch, capsys):
@@ -334,7 +335,7 @@ WITHOUT_VIZDOOM = """
 import sys
 sys.modules["vizdoom"] = None
 import gymnasium, planvec
-from planvec.cli import Worlds
+from planvec.cli.main import Worlds
 for make in (lambda: planvec.make("doom"), lambda: gymnasium.make("planvec/Doom-v0"), lambda: planvec.load("doom")):
     try:
         make()

@@ -13,13 +13,16 @@ from oracles.tabletop_ideal import pick_and_place
 from PIL import Image
 
 import planvec
-from planvec import cli, datasets, files
 from planvec.agents import build
 from planvec.agents.agent import Difference
-from planvec.datasets import Recipe, collect
+from planvec.cli import main
+from planvec.data import folders
+from planvec.data.folders import Recipe, collect
 from planvec.errors import InputError
-from planvec.evaluation import evaluate, make_trial, random_trial
+from planvec.evaluation.scores import evaluate, make_trial, random_trial
+from planvec.io import files
 from planvec.worlds import make
+from planvec.worlds.protocol import is_hosted
 from planvec.worlds.retrying import TRIES
 from planvec.worlds.tabletop import attempts, skills, world
 from planvec.worlds.tabletop.attempts import DONE, EXTRAS, FAILED, attempt
@@ -30,7 +33,6 @@ from planvec.worlds.tabletop.pool import Pool
 from planvec.worlds.tabletop.simulator import positions
 from planvec.worlds.tabletop.skills import LID_ON, SKILLS, compatible, goals, outcome, relations
 from planvec.worlds.tabletop.world import HORIZONS, Tabletop
-from planvec.worlds.world import is_hosted
 
 WORLD = make("tabletop")
 PAIRS = tuple(product(SKILLS, repeat=2))
@@ -520,7 +522,7 @@ def test_a_rollout_ends_where_the_simulator_breaks_down(monkeypatch, demo):
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    monkeypatch.setattr(datasets, "HOSTED_SHARD", 4)
+    monkeypatch.setattr(folders, "HOSTED_SHARD", 4)
 
 
 RECIPE = Recipe("tabletop", pairs=10, skills=(1, 2), noise=0.1, extras="discard", seed=0)
@@ -528,8 +530,9 @@ RECIPE = Recipe("tabletop", pairs=10, skills=(1, 2), noise=0.1, extras="discard"
 KILLED = """
 import sys
 from pathlib import Path
-from planvec import datasets, files
-datasets.HOSTED_SHARD = 4
+from planvec.data import folders
+from planvec.io import files
+folders.HOSTED_SHARD = 4
 write, count = files.write, 0
 def slow_write(path, content):  # stops for ever in the middle of the second shard
     global count
@@ -540,7 +543,7 @@ def slow_write(path, content):  # stops for ever in the middle of the second sha
         sys.stdin.read()
     write(path, content)
 files.write = slow_write
-datasets.collect(datasets.Recipe("tabletop", 10, (1, 2), 0.1, "discard", 0), Path(sys.argv[1]))
+folders.collect(folders.Recipe("tabletop", 10, (1, 2), 0.1, "discard", 0), Path(sys.argv[1]))
 """
 
 
@@ -565,9 +568,9 @@ def test_collecting_goes_on_after_a_kill(tmp_path, small_shards, alone):
 
 def test_collected_pairs_do_the_same_task(tmp_path, small_shards):
     collect(RECIPE, tmp_path / "data")
-    header, pairs = datasets.read_header(tmp_path / "data"), datasets.load(tmp_path / "data")
+    header, pairs = folders.read_header(tmp_path / "data"), folders.load(tmp_path / "data")
     assert len(pairs) == 10 and pairs.steps.shape[1:] == (18,) and pairs.actions.shape[1:] == (4,)
-    for demos, tasks in datasets.read_shards(tmp_path / "data", header):
+    for demos, tasks in folders.read_shards(tmp_path / "data", header):
         _, _, asked = WORLD.ends(demos)
         assert [named(row) - {"lid"} for row in asked] == [set(outcome(task)) for task in tasks for _ in range(2)]
     batch = pairs.sample(jax.random.key(0), 8)
@@ -576,7 +579,7 @@ def test_collected_pairs_do_the_same_task(tmp_path, small_shards):
 
 def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["planvec", *map(str, arguments)])
-    cli.main()
+    main.main()
 
 
 def test_collect_and_inspect_on_the_command_line(tmp_path, monkeypatch, capsys):

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from planvec.data.recordings import Recording
 from planvec.errors import InputError
 from planvec.tasks import NO_SKILL
 from planvec.worlds.crafting.expert import choose, tick_off
 from planvec.worlds.crafting.rules import ACTIONS, State
-from planvec.worlds.world import Recording
 
 if TYPE_CHECKING:
     from planvec.worlds.crafting.world import Crafting
@@ -218,8 +218,7 @@ def final(world: "Crafting", demos: Recording) -> tuple[State, np.ndarray]:
 def _padded(demos: Recording, part: slice) -> tuple[State, np.ndarray]:
     """First states and actions [step, demonstration] of some demonstrations, the actions running over the end."""
     longest = -(-int(demos.lengths.max()) // ROUND) * ROUND
-    starts = (np.cumsum(demos.lengths) - demos.lengths)[part]
-    columns = np.minimum(starts[:, None] + np.arange(longest), len(demos.actions) - 1)
+    columns = np.minimum(demos.first_actions[part, None] + np.arange(longest), len(demos.actions) - 1)
     return State(**{name: field[part] for name, field in demos.stored.items()}), demos.actions[columns].T
 
 

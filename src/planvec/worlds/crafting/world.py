@@ -13,14 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from planvec.demos import Demonstration
+from planvec.data.demonstrations import Demonstration
+from planvec.data.recordings import Recording, check_recording
+from planvec.data.tiles import Atlas, Tiled
 from planvec.errors import InputError
 from planvec.tasks import NO_SKILL, Task, check_seed, decode_tasks, encode_tasks, parse_task
-from planvec.tiles import Atlas, Tiled
 from planvec.worlds.crafting import recording, render
 from planvec.worlds.crafting.recording import pad
 from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
-from planvec.worlds.world import Images, Recording, check_recording
+from planvec.worlds.spaces import Images
 
 FEWEST, MOST = 15, 24  # how many things a scene is filled up to
 TILE, AGENT = (

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from planvec.data.recordings import starts
 from planvec.tasks import NO_SKILL
 from planvec.worlds.doom.expert import choose
 from planvec.worlds.doom.level import WAYPOINTS, Level
@@ -49,15 +50,14 @@ def attempt(level: Level, codes: np.ndarray, seeds: np.ndarray, noise: float) ->
 
 def retrace(level: Level, begin: State, actions: np.ndarray, lengths: np.ndarray) -> State:
     """All states of episodes whose actions lie end to end, end to end as well: one more than actions for each."""
-    ends = np.cumsum(lengths)
-    firsts = ends - lengths + np.arange(len(lengths))  # in the result
+    first_actions, first_steps = starts(lengths), starts(lengths + 1)
     every = State(*(np.repeat(part, lengths + 1, axis=0) for part in begin))
     state, going = begin, np.arange(len(lengths))
     for time in range(lengths.max(initial=0)):
         left = np.flatnonzero(lengths[going] > time)
         going = going[left]
-        state = step(level, state.take(left), actions[(ends - lengths)[going] + time])
-        rows = firsts[going] + time + 1
+        state = step(level, state.take(left), actions[first_actions[going] + time])
+        rows = first_steps[going] + time + 1
         every.agent[rows], every.visited[rows] = state.agent, state.visited
     return every
 

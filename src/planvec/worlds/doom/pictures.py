@@ -3,7 +3,7 @@
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from planvec.pictures import FAINT, INK, PAPER
+from planvec.media.pictures import FAINT, INK, PAPER
 from planvec.worlds.doom.level import SCALE, WAYPOINTS, Level
 from planvec.worlds.doom.motion import HEADINGS, REACH
 from planvec.worlds.doom.sprites import COLOURS

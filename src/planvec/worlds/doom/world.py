@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from planvec.demos import Demonstration
+from planvec.data.demonstrations import Demonstration
+from planvec.data.recordings import Recording, check_recording
 from planvec.errors import InputError
 from planvec.tasks import Task, encode_tasks, parse_task, show_task
 from planvec.worlds.doom import motion
@@ -20,7 +21,7 @@ from planvec.worlds.doom.pool import IMAGE, Pool, check_installed
 from planvec.worlds.doom.scenes import random_scene
 from planvec.worlds.doom.sprites import COLOURS
 from planvec.worlds.retrying import generator, keep_trying
-from planvec.worlds.world import Recording, View, check_recording
+from planvec.worlds.spaces import View
 
 # Three times the mean number of actions in demonstrations of 1 to 4 waypoints with a noise of 10%, rounded up: in the
 # open room 14.2, 29.3, 44.5, 60.4.
@@ -130,8 +131,8 @@ class Doom:
         return self.decode({"image": self.pool.draw(states), "waypoints": waypoints(states)})
 
     def ends(self, demos: Recording) -> tuple[Observation, Observation, np.ndarray]:
-        states, lasts = self._retrace(demos), np.cumsum(demos.lengths + 1) - 1
-        first, last = states.take(lasts - demos.lengths), states.take(lasts)
+        states = self._retrace(demos)
+        first, last = states.take(demos.first_steps), states.take(demos.last_steps)
         return self.observe(first), self.observe(last), last.visited.astype(np.int32)
 
     def asked(self, tasks: Sequence[Task]) -> np.ndarray:

@@ -8,10 +8,12 @@ from typing import Self
 import numpy as np
 from jax import Array
 
-from planvec.demos import Demonstration
+from planvec.data.demonstrations import Demonstration
+from planvec.data.recordings import Recording, check_recording
 from planvec.errors import InputError
 from planvec.tasks import Task, encode_tasks, parse_task, show_task
 from planvec.worlds.retrying import DONE, EXTRAS, TRIES, generator, keep_trying, seed_words
+from planvec.worlds.spaces import Objects
 from planvec.worlds.tabletop import layouts, skills
 from planvec.worlds.tabletop.attempts import attempt
 from planvec.worlds.tabletop.geometry import CORNERS, CUBE, OBJECTS
@@ -19,7 +21,6 @@ from planvec.worlds.tabletop.pool import Pool
 from planvec.worlds.tabletop.scene import scene
 from planvec.worlds.tabletop.simulator import Simulator, positions
 from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, compatible, goals, met, outcome, relations
-from planvec.worlds.world import Objects, Recording, check_recording
 
 # Three times the expert's mean number of actions, rounded up: 1.8 for a skill, 3.7 for a task of two, 3.2 for two that
 # can hold together.
@@ -112,10 +113,9 @@ class Tabletop:
         return step
 
     def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        ends = np.cumsum(demos.lengths + 1)
-        starts, steps = ends - demos.lengths - 1, demos.stored["steps"]
-        times = np.minimum(starts[:, None] + np.arange(demos.lengths.max() + 1), ends[:, None] - 1)
-        return steps[starts], steps[ends - 1], goals(steps[times]).astype(np.int32)
+        first, last, steps = demos.first_steps, demos.last_steps, demos.stored["steps"]
+        padded = np.minimum(first[:, None] + np.arange(demos.lengths.max() + 1), last[:, None])
+        return steps[first], steps[last], goals(steps[padded]).astype(np.int32)
 
     def asked(self, tasks: Sequence[Task]) -> np.ndarray:
         """All of the skills' relations where they can hold together, else what is left of them when they are done in

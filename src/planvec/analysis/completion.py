@@ -1,0 +1,160 @@
+"""How well an agent tells that its task is done, against the truth at every moment of episodes.
+
+The plan is that of references, added up where the condition says so; the episodes are the expert's, and the agent's
+own to the horizon. It says "done" when of no skill half a turn or more is left.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from planvec.agents.agent import EmbeddingAgent
+from planvec.agents.probe import HALF, progress
+from planvec.analysis.corpus import Corpus, check_vectors, encode
+from planvec.errors import InputError
+from planvec.evaluation.scores import Trial, make_trial
+from planvec.tasks import FRESH, Task, parse_condition
+from planvec.worlds.protocol import PureWorld, World, is_hosted
+
+EPISODES = 64  # of each condition, unless told otherwise
+
+
+class Told(NamedTuple):
+    """How figures tell moments at which the task is done from those before. None: there were none of one kind."""
+
+    auc: float | None  # area under the ROC of what is left most of any skill: 1 at best, 0.5 by chance
+    progress: float | None  # the same of `progress`
+    norm: float | None  # the same of 1 − ‖what is left‖ / ‖plan‖
+    early: float | None  # share of the moments before at which it says done
+    missed: float | None  # share of the moments after at which it does not
+    moments: int
+
+
+def tell(
+    agent: EmbeddingAgent,
+    world: World,
+    episodes: int = EPISODES,
+    seed: int = 0,
+    watch: Callable[[int, int], None] = lambda finished, total: None,
+) -> dict[str, dict[str, Told]]:
+    """For each condition of the world's table: in the "expert" 's episodes, and in the agent's "own"."""
+    check_vectors(agent)
+    if agent.probe is None:
+        raise InputError("fit a probe first: planvec probe RUN")
+    if episodes < 1:
+        raise InputError(f"watch at least one episode; got {episodes}")
+    told = {}
+    for number, condition in enumerate(world.conditions):
+        watch(number, len(world.conditions))
+        parts = world.sample_parts((seed, FRESH + 31), episodes, parse_condition(condition))
+        trial = make_trial(world, parts, seed)
+        plans = sum(encode(agent, first, last) for first, last in trial.shown)
+        told[condition] = {
+            "expert": judge(agent, *watch_expert(agent, world, trial.tasks, plans, seed)),
+            "own": judge(agent, *watch_agent(agent, world, trial, plans, seed)),
+        }
+    watch(len(world.conditions), len(world.conditions))
+    return told
+
+
+def judge(agent: EmbeddingAgent, plans: np.ndarray, left: np.ndarray, truth: np.ndarray) -> Told:
+    """Of moments: the plan, what is left of it [moment, embedding], and whether the task is done [moment]."""
+    whole, counts = (np.asarray(agent.probe(part)) for part in (plans, left))
+    most = counts.max(axis=1)
+    norms = [np.linalg.norm(part, axis=1) for part in (left, plans)]
+    return Told(
+        auc=auc(-most, truth),
+        progress=auc(np.asarray(progress(whole, counts)), truth),
+        norm=auc(-norms[0] / np.maximum(norms[1], 1e-12), truth),
+        early=float(np.mean(most[~truth] < HALF)) if not truth.all() else None,
+        missed=float(np.mean(most[truth] >= HALF)) if truth.any() else None,
+        moments=len(truth),
+    )
+
+
+def auc(scores: np.ndarray, truth: np.ndarray) -> float | None:
+    """How often a true one has the higher score of a true and a false one; ties count half. None without either."""
+    positives = int(truth.sum())
+    if positives in (0, len(truth)):
+        return None
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # from 1; equal scores share their mean
+    return float((ranks[truth].mean() - (positives + 1) / 2) / (len(truth) - positives))
+
+
+Moments = tuple[np.ndarray, np.ndarray, np.ndarray]  # as `judge` takes them
+
+
+def watch_expert(agent: EmbeddingAgent, world: World, tasks: Sequence[Task], plans: np.ndarray, seed: int) -> Moments:
+    """The expert's episodes are over as soon as the task is done."""
+    demos = Corpus(world, tasks, (seed, FRESH + 32), lambda finished: None)
+    done, which = demos.done(agent)
+    truth = np.append(which[1:] != which[:-1], True)
+    return plans[which], plans[which] - done, truth
+
+
+def watch_agent(agent: EmbeddingAgent, world: World, trial: Trial, plans: np.ndarray, seed: int) -> Moments:
+    """Episodes of the agent acting on the plans, to the horizon."""
+    moments = list(_episodes(agent, world, trial, jnp.float32(plans), jax.random.key(seed)))
+    done, truth = (np.concatenate(part) for part in zip(*moments, strict=True))
+    repeated = np.tile(plans, (len(moments), 1))
+    return repeated, repeated - done, truth
+
+
+def _episodes(
+    agent: EmbeddingAgent, world: World, trial: Trial, plans: Array, key: Array
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """At each time: g(first, now) and whether the task is done. [episode, embedding] and bool [episode]"""
+    truth, sane = np.zeros(len(trial.wanted), bool), np.ones(len(trial.wanted), bool)
+    with world.start(trial.scenes) if is_hosted(world) else _Session(world, trial.scenes) as session:
+        first = now = session.observe()
+        for time in range(trial.horizon + 1):
+            done, actions = _look(agent, first, now, plans, jax.random.fold_in(key, time))
+            yield np.asarray(done, np.float64), truth
+            if time < trial.horizon:
+                sane &= session.step(np.asarray(actions))
+                truth, now = session.judge(trial.wanted)[0] & sane, session.observe()
+
+
+@eqx.filter_jit
+def _look(agent: EmbeddingAgent, first: Any, now: Any, plans: Array, key: Array) -> tuple[Array, Array]:
+    """What has been done, and what to do next."""
+    return agent.encode(first, now), agent.choose(first, now, plans, key)
+
+
+class _Session:
+    """Episodes in a pure world, stepped from outside as those in a hosted one are."""
+
+    def __init__(self, world: PureWorld, scenes: Any) -> None:
+        self._world, self._states, self._done = world, scenes, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def observe(self) -> Any:
+        return _observe(self._world, self._states)
+
+    def step(self, actions: np.ndarray) -> np.ndarray:
+        self._states, skills = _step(self._world, self._states, actions)
+        self._done = self._done + (np.asarray(skills)[:, None] == np.arange(len(self._world.skills)))
+        return np.ones(len(actions), bool)
+
+    def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (self._done >= asked).all(axis=1), (self._done <= asked).all(axis=1)
+
+
+@eqx.filter_jit
+def _observe(world: PureWorld, states: Any) -> Any:
+    return jax.vmap(world.observe)(states)
+
+
+@eqx.filter_jit
+def _step(world: PureWorld, states: Any, actions: Array) -> tuple[Any, Array]:
+    return jax.vmap(world.step)(states, actions)

@@ -1,0 +1,107 @@
+"""What commands show while they work and when they are done: bars and tables."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from planvec.agents import Agent
+from planvec.errors import InputError
+from planvec.evaluation.scores import OneTask, Score, Trial, evaluate, random_trial
+from planvec.tables import paper
+from planvec.tasks import parse_condition
+from planvec.worlds.protocol import World
+
+out, log = Console(), Console(stderr=True)
+
+
+@contextmanager
+def progress(what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
+    """A bar with the remaining time, on stderr, from the first word of progress on. Yields the function to tell it.
+
+    Where less is done than before, something new has begun, and its time counts anew.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
+    bar = Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=log)
+    task = bar.add_task(what, total=total)
+
+    def update(done: int, **changes: str) -> None:
+        bar.start()
+        if done < bar.tasks[task].completed:
+            bar.reset(task)
+        bar.update(task, completed=done, **changes)
+
+    try:
+        yield update
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+def say(text: str) -> None:
+    """A line for people, as it is: never wrapped, no markup in it."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def complain(text: object) -> None:
+    """A line on stderr."""
+    log.print(f"planvec: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def score_all(
+    agent: Agent,
+    world: World,
+    trials: dict[str, Callable[[], Trial]],
+    seed: int = 0,
+    greedy: bool = False,
+    control: bool = False,
+    centred: bool = False,
+) -> dict[str, Score]:
+    """Score an agent in one trial after another, with a bar."""
+    scores = {}
+    with progress("scoring", len(trials), "conditions") as update:
+        for number, (name, trial) in enumerate(trials.items()):
+            update(number, description=f"scoring {name}")
+            try:
+                [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control, centred)
+            except OneTask as reason:
+                complain(f"{name} is left out: {reason}")
+                continue
+            if broken := scores[name].diverged:
+                complain(f"{name}: the simulator broke down in {broken:.1%} of episodes, which count as failures")
+        update(len(trials))
+    if not scores:
+        raise InputError("nothing could be scored; ask for other conditions or tasks")
+    return scores
+
+
+def random_trials(
+    world: World, conditions: Iterable[str], episodes: int, seed: int = 0, extras: str = "discard"
+) -> dict[str, Callable[[], Trial]]:
+    """A trial for each condition, made when it is its turn."""
+    conditions = [condition.strip() for condition in conditions]
+    list(map(parse_condition, conditions))
+    return {name: partial(random_trial, world, name, episodes, seed, extras) for name in conditions}
+
+
+SCORES = "success: all that the references did was done; exact: and nothing else before; stops: nor after it"
+
+
+def scores_table(world: str, agent: str, scores: dict[str, Score], how: str = "") -> Table:
+    """Scores; beside the paper's, unless they were measured in a way of their own (`how`)."""
+    theirs = {name: None if how else paper.figure(world, agent, name) for name in scores}
+    episodes = min(score.episodes for score in scores.values())
+    title = f"{agent}, {world}{how and f', {how}'}: % of {episodes} episodes"
+    columns = ["condition", "success", "95% interval", "exact", "stops", *["paper's success"] * any(theirs.values())]
+    table = Table(title=title, caption=SCORES)
+    for column in columns:
+        table.add_column(column, justify="right")
+    for name, score in scores.items():
+        success, low, high, exact, stops = (
+            f"{100 * value:.0f}" for value in (score.success, *score.ci95, score.exact, score.stops)
+        )
+        table.add_row(*(name, success, f"{low}–{high}", exact, stops, str(theirs[name] or ""))[: len(columns)])
+    return table

@@ -1,0 +1,45 @@
+"""What `planvec demo` shows: a plan made by adding two demonstrations, and the agent that follows it."""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from planvec.agents import Agent
+from planvec.evaluation.rollouts import rollout
+from planvec.evaluation.scores import Score
+from planvec.media.filming import film_together
+from planvec.media.pictures import save_figure
+from planvec.tables import paper
+from planvec.worlds.protocol import World
+
+A, B = ("ChopTree", "BuildHouse"), ("MakeBread", "EatBread")
+TRIES = 10  # scenes, until one in which the agent succeeds
+
+
+def film_sum(agent: Agent, world: World, path: Path, seed: int = 0) -> str:
+    """Film two references beside the agent acting on the sum of their plans. Returns what there is to see."""
+    first, second = world.demonstrate(A, seed=2 * seed), world.demonstrate(B, seed=2 * seed + 1)
+    plan = agent.plan(first) + agent.plan(second)
+    for attempt in range(TRIES):
+        episode = rollout(agent, plan, world, A + B, seed=seed * TRIES + attempt)
+        if episode.success:
+            break
+    titles = ("A, by the expert", "B, by the expert", "A + B, by the agent")
+    film_together(world, list(zip(titles, (first, second, episode), strict=True)), path)
+    how = f"did {', '.join(episode.skills_done)} in {len(episode)} steps" if episode.success else "did not do it"
+    return f"A is {' and '.join(A)}, B is {' and '.join(B)}. Given A + B, the agent {how} (try {attempt + 1}): {path}"
+
+
+def draw_scores(world: str, agent: str, scores: dict[str, Score], path: Path) -> None:
+    """A chart of an agent's scores beside the paper's."""
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    axes, place = figure.subplots(), np.arange(len(scores))
+    ours = 100 * np.array([(score.success, *score.ci95) for score in scores.values()]).T
+    theirs = np.array([paper.figure(world, agent, name) for name in scores], float).T
+    axes.bar(place - 0.2, ours[0], 0.4, yerr=np.abs(ours[1:] - ours[0]), color="#3d6fb0", label="planvec")
+    axes.bar(place + 0.2, theirs[0], 0.4, yerr=theirs[1], color="#c9ced6", label="paper")
+    axes.set(xticks=place, xticklabels=list(scores), ylim=(0, 100), ylabel="success, %", title=f"{agent}, by condition")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    save_figure(path, figure)

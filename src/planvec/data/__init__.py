@@ -1,0 +1,1 @@
+"""Demonstrations: in memory, in files, in pairs on the accelerator."""

@@ -1,0 +1,90 @@
+"""Pairs of demonstrations on the accelerator, and samples of them for training."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from planvec.data.recordings import starts
+from planvec.errors import InputError
+
+if TYPE_CHECKING:
+    from planvec.worlds.protocol import World
+
+PyTree = Any
+
+
+class Batch(NamedTuple):
+    """What one update of training sees: a moment t of each demonstration, and the reference's two ends."""
+
+    first: PyTree  # o₀
+    now: PyTree  # o_t
+    last: PyTree  # o_T
+    action: Array  # a_t
+    ref_first: PyTree  # o₀ of the reference
+    ref_last: PyTree  # o_T of the reference
+
+
+class PairSet(eqx.Module):
+    """Pairs of demonstrations laid end to end: pair i is demonstrations 2i and 2i+1.
+
+    A pytree: pass it to a jitted function as an argument (closed over, it would become a constant of the program).
+    """
+
+    steps: PyTree  # [all steps, …], as the world stores them
+    actions: Array  # [all actions, …]
+    starts: Array  # int32 [demonstration], where its steps begin
+    lengths: Array  # int32 [demonstration], its number of actions
+    begin: Array  # int32 [], the first pair of this part
+    end: Array  # int32 [], the pair after its last
+    world: "World" = eqx.field(static=True)
+
+    @staticmethod
+    def of(world: "World", steps: PyTree, actions: np.ndarray, lengths: np.ndarray) -> "PairSet":
+        """Put demonstrations onto the accelerator."""
+        first_steps = starts(lengths + 1)
+        return PairSet(
+            steps=jax.tree.map(jnp.asarray, steps),
+            actions=jax.tree.map(jnp.asarray, actions),
+            starts=jnp.asarray(first_steps, jnp.int32),
+            lengths=jnp.asarray(lengths, jnp.int32),
+            begin=jnp.int32(0),
+            end=jnp.int32(len(lengths) // 2),
+            world=world,
+        )
+
+    def __len__(self) -> int:
+        return int(self.end - self.begin)
+
+    def split(self, share: float = 0.9) -> tuple["PairSet", "PairSet"]:
+        """Divide by pair, for training and validation; both parts share the same memory."""
+        middle = self.begin + round(len(self) * share)
+        if not 0 < int(middle - self.begin) < len(self):
+            raise InputError(f"{len(self)} pairs cannot be split {share:.0%} to {1 - share:.0%}; collect more")
+        return (
+            eqx.tree_at(lambda pairs: pairs.end, self, jnp.int32(middle)),
+            eqx.tree_at(lambda pairs: pairs.begin, self, jnp.int32(middle)),
+        )
+
+    def sample(self, key: Array, batch: int) -> Batch:
+        """Random pairs, either side being the reference, at a random time step each. Pure: call it inside jit."""
+        pair_key, side_key, time_key = jax.random.split(key, 3)
+        pair = jax.random.randint(pair_key, (batch,), self.begin, self.end)
+        side = jax.random.bernoulli(side_key, shape=(batch,)).astype(jnp.int32)
+        demo, reference = 2 * pair + side, 2 * pair + 1 - side
+        start, length = self.starts[demo], self.lengths[demo]
+        time = jax.random.randint(time_key, (batch,), 0, length)
+        return Batch(
+            first=self._observe(start),
+            now=self._observe(start + time),
+            last=self._observe(start + length),
+            action=jax.tree.map(lambda leaf: leaf[start - demo + time], self.actions),
+            ref_first=self._observe(self.starts[reference]),
+            ref_last=self._observe(self.starts[reference] + self.lengths[reference]),
+        )
+
+    def _observe(self, index: Array) -> PyTree:
+        return jax.vmap(self.world.decode)(jax.tree.map(lambda leaf: leaf[index], self.steps))

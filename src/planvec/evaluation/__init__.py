@@ -1,0 +1,1 @@
+"""Agents acting: the episode loop, the judge, scores."""

@@ -1,0 +1,1 @@
+"""From pairs of demonstrations to a trained agent in a folder."""

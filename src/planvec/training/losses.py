@@ -1,0 +1,115 @@
+"""The losses of the paper: short functions of embeddings (N, embedding) that give one number per sample.
+
+Everywhere j stands for another pair of the batch: the next one, and the first for the last.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from planvec.agents.agent import Agent, EmbeddingAgent
+from planvec.agents.policies import Head
+from planvec.agents.zoo import Weights
+from planvec.data.pairs import Batch
+from planvec.errors import InputError
+from planvec.plans import length, unit
+
+
+def imitation(head: Head, outputs: Any, action: Any) -> Array:
+    """IL = −log π(aₜ | …), or as the policy's head counts it"""
+    return head.loss(outputs, action)
+
+
+def triplet(anchor: Array, positive: Array, negative: Array, margin: float = 1.0) -> Array:
+    """tri(a, p, n) = max(‖a − p‖₂ − ‖a − n‖₂ + margin, 0)"""
+    return jax.nn.relu(length(anchor - positive) - length(anchor - negative) + margin)
+
+
+def homomorphism(done: Array, left: Array, whole: Array) -> Array:
+    """Hom = tri(g(o₀, oₜ) + g(oₜ, o_T), g(o₀, o_T), g(oʲ₀, oʲ_T))"""
+    return triplet(done + left, whole, another(whole))
+
+
+def pair(whole: Array, reference: Array) -> Array:
+    """Pair = tri(g(o₀, o_T), g(oʳ₀, oʳ_T), g(oʳʲ₀, oʳʲ_T))"""
+    return triplet(whole, reference, another(reference))
+
+
+def contrastive(whole: Array, reference: Array, margin: float = 0.1) -> Array:
+    """max(0, margin − s·s⁺ + s·s⁻), with unit s = g(o₀, o_T), s⁺ = g(oʳ₀, oʳ_T) and s⁻ = g(oʳʲ₀, oʳʲ_T)"""
+    s, positive = unit(whole), unit(reference)
+    return jax.nn.relu(margin - jnp.sum(s * positive, axis=-1) + jnp.sum(s * another(positive), axis=-1))
+
+
+def another(x: Array) -> Array:
+    """For each element of a batch, the next one."""
+    return jnp.roll(x, -1, axis=0)
+
+
+SEGMENTS = {  # the parts of a sample that can be encoded, and where they begin and end
+    "reference": ("ref_first", "ref_last"),
+    "done": ("first", "now"),
+    "left": ("now", "last"),
+    "whole": ("first", "last"),
+}
+
+REGULARISERS = {  # a loss, and the segments whose embeddings it takes
+    "hom": (homomorphism, ("done", "left", "whole")),
+    "pair": (pair, ("whole", "reference")),
+    "contrastive": (contrastive, ("whole", "reference")),
+}
+
+
+def total(agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32) -> tuple[Array, dict[str, Array]]:
+    """The weighted sum of the losses' means over the batch; and each mean by name, with the accuracy.
+
+    The networks compute in `dtype`, whatever the parameters are kept in. A loss of weight 0 is left out.
+    """
+    agent = agent.cast(dtype)
+    imitates, regularisers = _counts(weights.imitation), _regularisers(agent, weights)
+    plans = _encode(agent, batch, _wanted(agent.segments if imitates else (), regularisers))
+    metrics = {}
+    if imitates:
+        head = agent.policy.head
+        outputs = agent.outputs(batch.first, batch.now, plans["reference"], done=plans.get("done"))
+        metrics["imitation"] = jnp.mean(imitation(head, outputs, batch.action))
+        metrics["accuracy"] = jnp.mean(head.accuracy(outputs, batch.action))
+    for name in regularisers:
+        regulariser, segments = REGULARISERS[name]
+        metrics[name] = jnp.mean(regulariser(*(plans[segment] for segment in segments)))
+    loss = sum(getattr(weights, name) * metrics[name] for name in metrics if name != "accuracy")
+    return loss, metrics | {"loss": loss}
+
+
+def _regularisers(agent: Agent, weights: Weights) -> list[str]:
+    names = [name for name in REGULARISERS if _counts(getattr(weights, name))]
+    if names and not isinstance(agent, EmbeddingAgent):
+        raise InputError(f"{', '.join(names)} compare plan vectors, and this agent (naive) makes none: weigh them 0")
+    return names
+
+
+def _counts(weight: float | Array) -> bool:
+    return not isinstance(weight, int | float) or weight != 0
+
+
+def _wanted(segments: tuple[str, ...], regularisers: list[str]) -> list[str]:
+    """All segments that the policy and the regularisers take, each once."""
+    wanted = {*segments, *(segment for name in regularisers for segment in REGULARISERS[name][1])}
+    return [segment for segment in SEGMENTS if segment in wanted]
+
+
+def _encode(agent: Agent, batch: Batch, segments: list[str]) -> dict[str, Any]:
+    """The plans of several segments of every sample, from one call of the network on all of them."""
+    first, last = (_stack([getattr(batch, SEGMENTS[segment][end]) for segment in segments]) for end in (0, 1))
+    plans = agent.encode(first, last)
+    return {segment: _part(plans, i, len(segments)) for i, segment in enumerate(segments)}
+
+
+def _stack(trees: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)
+
+
+def _part(tree: Any, i: int, parts: int) -> Any:
+    return jax.tree.map(lambda leaf: jnp.split(leaf, parts)[i], tree)

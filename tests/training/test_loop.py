@@ -1,0 +1,309 @@
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from planvec.data.pairs import PairSet
+from planvec.errors import InputError
+from planvec.io.checkpoints import save_tree
+from planvec.training import loop, runs
+from planvec.training.config import Config
+from planvec.training.loop import Diverged, train
+from planvec.training.runs import METRICS, PREVIOUS, STATE, WEIGHTS
+from planvec.worlds import make
+
+WORLD = make("crafting")
+CONFIG = Config(samples=20 * 8, batch=8, embedding=16, interval=5, optimizer="adam")  # compiles sooner than Muon
+DATA = {"sha256": "of the data"}
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    tasks = [task for task in WORLD.sample_tasks((0,), 32, 1, 2) for _ in range(2)]
+    demos = WORLD.record(tasks, (1,), 0.1)
+    return PairSet.of(WORLD, WORLD.replay(demos), demos.actions, demos.lengths)
+
+
+def weights(folder):
+    return (folder / WEIGHTS).read_bytes(), (folder / STATE).read_bytes()
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(step):
+    def watch(now, metrics):
+        if now >= step:
+            raise Stop
+
+    return watch
+
+
+@pytest.fixture(scope="session")
+def whole(pairs, tmp_path_factory):
+    """An uninterrupted run."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    train([CONFIG], [folder], pairs, DATA)
+    return folder
+
+
+def test_a_runs_folder(whole):
+    made = json.loads((whole / "config.json").read_text())
+    assert made["config"]["agent"] == "cpv-full" and made["data"] == DATA
+    assert {"commit", "device", "versions", "time"} <= made["made"].keys()
+    assert [line["step"] for line in lines(whole)] == [5, 10, 15, 20]
+    for line in lines(whole):
+        assert {"imitation", "hom", "pair", "accuracy", "valid_accuracy", "samples_per_second"} <= line.keys()
+    assert any(path.name.startswith("events.out.tfevents") for path in whole.iterdir())
+
+
+def test_resuming_gives_the_same_weights_bit_for_bit(whole, pairs, tmp_path):
+    folder = tmp_path / "run"
+    for step in (5, 15):
+        with pytest.raises(Stop):
+            train([CONFIG], [folder], pairs, DATA, stop_at(step))
+    train([CONFIG], [folder], pairs, DATA)
+    assert weights(folder) == weights(whole)
+    assert [line["step"] for line in lines(folder)] == [5, 10, 15, 20]
+
+
+def test_the_interval_changes_nothing(whole, pairs, tmp_path):
+    train([replace(CONFIG, interval=7)], [tmp_path / "run"], pairs, DATA)
+    assert weights(tmp_path / "run") == weights(whole)
+
+
+def test_ctrl_c_loses_nothing(whole, pairs, tmp_path, monkeypatch):
+    """Not even what was done since the last checkpoint."""
+    monkeypatch.setattr(loop, "PIECE", 0.0)  # an update at a time
+    folder, seen = tmp_path / "run", []
+
+    def interrupt(step):
+        seen.append(step)
+        if step in (3, 12) and seen.count(step) == 1:
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            train([CONFIG], [folder], pairs, DATA, tick=interrupt)
+    train([CONFIG], [folder], pairs, DATA, tick=interrupt)
+    assert seen == [*range(4), *range(3, 6), *range(5, 11), *range(10, 13), *range(12, 16), *range(15, 21)]
+    assert weights(folder) == weights(whole)
+    assert [line["step"] for line in lines(folder)] == [5, 10, 15, 20]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import test_training as t
+pairs = t.pairs.__wrapped__() if hasattr(t.pairs, "__wrapped__") else t.pairs.__pytest_wrapped__.obj()
+def die(step, metrics):
+    if step >= 10:
+        os.kill(os.getpid(), signal.SIGKILL)
+t.train([t.CONFIG], [Path(sys.argv[1])], pairs, t.DATA, die)
+"""
+
+
+def test_a_kill_loses_at_most_an_interval(whole, pairs, tmp_path):
+    here = os.path.dirname(__file__)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "run"), here], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    steps = []
+    train([CONFIG], [tmp_path / "run"], pairs, DATA, lambda step, _: steps.append(step))
+    assert steps == [15, 20]
+    assert weights(tmp_path / "run") == weights(whole)
+
+
+def test_seeds_and_kinds_train_together_as_they_do_alone(pairs, tmp_path):
+    """Losses agree within 1e-4 over 20 steps, and each agent is trained on its own losses."""
+    # Small steps: batched products round otherwise than single ones, and large steps would make that grow.
+    small = replace(CONFIG, interval=2, learning_rate=3e-5)
+    configs = [replace(small, agent=kind, seed=seed) for seed in (0, 1) for kind in ("te-plain", "te-full")]
+    train(configs, [tmp_path / f"together{i}" for i in range(4)], pairs, DATA)
+    for i, config in enumerate(configs):
+        train([config], [tmp_path / f"alone{i}"], pairs, DATA)
+        together, alone = lines(tmp_path / f"together{i}"), lines(tmp_path / f"alone{i}")
+        assert len(together) == 10
+        for one, other in zip(together, alone, strict=True):
+            for name in other.keys() - {"samples_per_second"}:
+                assert one[name] == pytest.approx(other[name], abs=1e-4)
+    assert len({lines(tmp_path / f"together{i}")[-1]["loss"] for i in range(4)}) == 4
+
+
+def test_agents_that_cannot_train_together(pairs, tmp_path):
+    full, plain = replace(CONFIG, agent="cpv-full"), replace(CONFIG, agent="cpv-plain")
+    mixes = [
+        ([full, replace(CONFIG, agent="te-full")], "weights of their losses alone"),
+        ([full, replace(plain, embedding=8)], "weights of their losses alone"),
+        ([full, replace(full, seed=1), plain, replace(plain, seed=1)], "seed by seed"),
+        ([full, plain, replace(full, seed=1)], "seed by seed"),
+    ]
+    for configs, why in mixes:
+        with pytest.raises(InputError, match=why):
+            train(configs, [tmp_path / str(i) for i in range(len(configs))], pairs, DATA)
+
+
+def test_a_kill_between_two_saves_loses_at_most_an_interval(pairs, tmp_path):
+    configs = [replace(CONFIG, seed=seed) for seed in (0, 1)]
+    folders, whole = ([tmp_path / f"{name}{i}" for i in range(2)] for name in ("cut", "whole"))
+    with pytest.raises(Stop):
+        train(configs, folders, pairs, DATA, stop_at(10))
+    (folders[1] / PREVIOUS).replace(folders[1] / STATE)  # as if killed after the first folder was saved
+    steps = []
+    train(configs, folders, pairs, DATA, lambda step, _: steps.append(step))
+    train(configs, whole, pairs, DATA)
+    assert steps == [10, 15, 20]
+    assert [weights(folder) for folder in folders] == [weights(folder) for folder in whole]
+
+
+def failing(monkeypatch, fails):
+    """Let a disk be full whenever `fails(path)`."""
+
+    def save(path, tree):
+        if fails(path):
+            raise OSError("disk full")
+        save_tree(path, tree)
+
+    monkeypatch.setattr(runs, "save_tree", save)
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, STATE])
+def test_a_full_disk_at_the_last_save_loses_at_most_an_interval(name, whole, pairs, tmp_path, monkeypatch):
+    saves = []
+    failing(monkeypatch, lambda path: path.name == name and (saves.append(path) or len(saves) == 4))
+    with pytest.raises(OSError, match="full"):
+        train([CONFIG], [tmp_path / "run"], pairs, DATA)
+    steps = []
+    train([CONFIG], [tmp_path / "run"], pairs, DATA, lambda step, _: steps.append(step))
+    assert steps == [20] and weights(tmp_path / "run") == weights(whole)
+    assert [line["step"] for line in lines(tmp_path / "run")] == [5, 10, 15, 20]
+
+
+def test_a_disk_that_is_full_again_and_again_loses_no_more(pairs, tmp_path, monkeypatch):
+    configs, folders = [replace(CONFIG, seed=seed) for seed in (0, 1)], [tmp_path / "0", tmp_path / "1"]
+    with pytest.raises(Stop):
+        train(configs, folders, pairs, DATA, stop_at(10))
+    failing(monkeypatch, lambda path: path == folders[1] / STATE)
+    for _ in range(3):
+        with pytest.raises(OSError, match="full"):
+            train(configs, folders, pairs, DATA)
+    monkeypatch.undo()
+    steps = []
+    train(configs, folders, pairs, DATA, lambda step, _: steps.append(step))
+    assert steps == [15, 20]
+
+
+def test_what_was_trained_is_never_begun_again(whole, pairs, tmp_path):
+    before = weights(whole)
+    with pytest.raises(InputError, match="no checkpoint in common"):
+        train([CONFIG, replace(CONFIG, seed=1)], [whole, tmp_path / "run"], pairs, DATA)
+    assert weights(whole) == before
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run(pairs, tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(Stop):
+        train([CONFIG], [folder], pairs, DATA, stop_at(5))
+    before = weights(folder)
+    ruined = PairSet(pairs.steps, pairs.actions, pairs.starts, pairs.lengths, pairs.begin, pairs.end, Ruined())
+    with pytest.raises(Diverged, match="keeps the weights"):
+        train([CONFIG], [folder], ruined, DATA)
+    assert weights(folder) == before
+
+
+class Ruined(type(WORLD)):
+    """A world whose pictures are not numbers."""
+
+    def decode(self, state):
+        return self.observe(state).astype(jnp.float32) * jnp.nan
+
+
+@pytest.mark.parametrize("name", ["naive", "tecnet", "te-plain", "cpv-hom"])
+def test_every_kind_of_agent_learns(name, pairs, tmp_path):
+    optimizer = "muon" if name == "cpv-hom" else "adam"  # which compiles sooner
+    config = Config(agent=name, samples=60 * 32, batch=32, embedding=16, interval=20, optimizer=optimizer)
+    train([config], [tmp_path / "run"], pairs, DATA)
+    first, *_, last = lines(tmp_path / "run")
+    assert last["imitation"] < first["imitation"]
+
+
+def test_another_training_in_the_folder(whole, pairs, tmp_path):
+    for config, data in ((replace(CONFIG, seed=1), DATA), (CONFIG, {"sha256": "other"})):
+        with pytest.raises(InputError, match="another"):
+            train([config], [whole], pairs, data)
+    (tmp_path / "letter.txt").write_text("dear diary")
+    with pytest.raises(InputError, match="not empty"):
+        train([CONFIG], [tmp_path], pairs, DATA)
+    with pytest.raises(InputError, match="weights of their losses alone"):
+        train([CONFIG, replace(CONFIG, batch=16)], [tmp_path / "a", tmp_path / "b"], pairs, DATA)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"agent": "gpt"},
+        {"batch": 1},
+        {"samples": 0},
+        {"learning_rate": -1},
+        {"seed": -1},
+        {"warmup": -1},
+        {"samples": math.inf},
+    ],
+)
+def test_configs_that_make_no_sense(changes):
+    with pytest.raises(InputError):
+        Config(**changes)
+
+
+def test_the_step_size_rises_and_falls():
+    config = replace(CONFIG, samples=100 * 8, warmup=5, weight_decay=0.0)
+    optimizer = loop.make_optimizer(config)
+    params = {"w": jnp.ones(3)}
+    state, moved = optimizer.init(params), []
+    for _ in range(config.updates + 1):
+        change, state = optimizer.update({"w": jnp.ones(3)}, state, params)
+        moved.append(float(abs(change["w"][0])))
+    assert moved[0] == 0 and moved[5] == pytest.approx(config.learning_rate, rel=1e-3)
+    assert moved[-1] == pytest.approx(0, abs=1e-8)
+    assert np.all(np.diff(moved[:6]) > 0) and np.all(np.diff(moved[5:]) < 1e-9)
+
+
+def test_muon_takes_the_matrices_and_adam_the_rest():
+    config = replace(CONFIG, samples=100 * 8, warmup=0, weight_decay=0.0, optimizer="muon")
+    agent, optimizer = loop.start(config).agent, loop.make_optimizer(config)
+    gradients = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), agent)
+    changes, _ = optimizer.update(gradients, optimizer.init(agent), agent)
+    for weight in (changes.encoder.convs[1].weight, changes.policy.layers[0].weight):
+        matrix = np.asarray(weight).reshape(-1, weight.shape[-1]) / config.learning_rate / 0.2
+        singular = np.linalg.svd(matrix, compute_uv=False) / max(matrix.shape) ** 0.5
+        assert singular.min() > 0.5 and singular.max() < 1.5  # near an orthogonal matrix, as far as five rounds go
+    for leaf in (changes.policy.head.linear.weight, changes.encoder.convs[0].bias):
+        assert np.ptp(np.abs(leaf)) < 1e-6 < np.abs(leaf).min()  # Adam's first step is as long for every weight
+
+
+def test_ctr_weighs_imitation():
+    assert Config(agent="tecnet").weights.imitation == 0.1
+    assert Config(agent="tecnet", ctr=1.0).weights.imitation == 1.0
+    with pytest.raises(InputError, match="cpv-full has none"):
+        Config(agent="cpv-full", ctr=1.0)
+    with pytest.raises(InputError, match="more than 0"):
+        Config(agent="tecnet", ctr=0.0)
+
+
+def test_float32_on_the_cpu():
+    assert loop.precision(CONFIG) == jnp.float32
+    assert loop.precision(replace(CONFIG, precision="bfloat16")) == jnp.bfloat16
+    assert jax.default_backend() == "cpu"
