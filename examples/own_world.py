@@ -7,18 +7,16 @@ agents see where the coins are, as on the tabletop; so all ten models can be tra
 kind for simulators and robots: what is NumPy here may be anything.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from planvec.data.demonstrations import Demonstration
-from planvec.data.recordings import Recording
 from planvec.media.filming import film
-from planvec.tasks import Task, parse_task
+from planvec.tasks import Task
 from planvec.worlds.check import check_world
+from planvec.worlds.protocol import HostedWorld, Session
 from planvec.worlds.retrying import generator
 from planvec.worlds.spaces import Objects
 
@@ -49,43 +47,20 @@ def scene(rng: np.random.Generator) -> np.ndarray:
     return np.column_stack([columns, rng.uniform(-0.18, 0.05, 3), np.zeros(3)]).astype(np.float32).ravel()
 
 
-class Coins:
+class Coins(HostedWorld):
     name = "coins"
-    fingerprint = "coins 1"  # to be changed when stored data would no longer mean the same
     skills = COINS  # a skill is named after the coin that is brought home
     space = Objects(len(COINS), landmarks=tuple(map(tuple, HOMES.tolist())))
-    conditions, glance = ("1", "2", "1+1"), ("1", "1+1")
-    pairs, sizes = 2000, (1, 2)
+    pairs = 2000
     fps = 2
 
-    def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
-        rng = generator(seed)
-        return [tuple(rng.permutation(COINS)[: rng.integers(low, high + 1)].tolist()) for _ in range(count)]
+    def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> np.ndarray:
+        return np.stack([scene(generator((*seed, i))) for i in range(len(tasks))])
 
-    def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
-        """No coin is in two parts of a sum."""
-        wholes, ends = self.sample_tasks(seed, count, sum(sizes), sum(sizes)), np.cumsum(sizes)
-        return [[whole[end - size : end] for whole in wholes] for size, end in zip(sizes, ends, strict=True)]
+    def start(self, scenes: np.ndarray) -> "CoinsSession":
+        return CoinsSession(scenes)
 
-    def record(
-        self,
-        tasks: Sequence[Task],
-        seed: Sequence[int],
-        noise: float = 0.0,
-        extras: str = "discard",
-        progress: Callable[[int], None] = lambda finished: None,
-    ) -> Recording:
-        demos = [self._attempt(task, generator((*seed, i)), noise) for i, task in enumerate(tasks)]
-        progress(len(demos))
-        return Recording(
-            stored={"steps": np.concatenate([steps for steps, _ in demos])},
-            actions=np.concatenate([actions for _, actions in demos]),
-            lengths=np.array([len(actions) for _, actions in demos], np.int32),
-            extras=np.zeros(len(demos), np.int32),
-            attempts=np.tile([1, 0, 0], (len(demos), 1)),
-        )
-
-    def _attempt(self, task: Task, rng: np.random.Generator, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    def attempt(self, task: Task, rng: np.random.Generator, noise: float) -> tuple[np.ndarray, np.ndarray]:
         """The expert: coin after coin, again if its hand was not exact. `noise`: its error, in units of CLOSE."""
         steps, actions = [scene(rng)], []
         for coin in map(COINS.index, task):
@@ -95,36 +70,12 @@ class Coins:
                 steps.append(move(steps[-1], actions[-1]))
         return np.stack(steps), np.stack(actions)
 
-    def replay(self, demos: Recording, progress: Callable[[int], None] = lambda replayed: None) -> np.ndarray:
-        return demos.stored["steps"]
-
-    def decode(self, step: np.ndarray) -> np.ndarray:
-        return step
-
-    def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        last = np.cumsum(demos.lengths + 1) - 1
-        steps = demos.stored["steps"]
-        return steps[last - demos.lengths], steps[last], at_home(steps[last]).astype(np.int32)
-
-    def asked(self, tasks: Sequence[Task]) -> np.ndarray:
-        return np.array([[coin in task for coin in COINS] for task in tasks], np.int32)
-
-    def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> np.ndarray:
-        return np.stack([scene(generator((*seed, i))) for i in range(len(tasks))])
-
-    def start(self, scenes: np.ndarray) -> "Episodes":
-        return Episodes(scenes)
-
-    def demonstrate(
-        self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
-    ) -> Demonstration:
-        task = parse_task(task, COINS)
-        steps, actions = self._attempt(task, generator((seed,)), noise)
-        return Demonstration(task, steps, actions, steps)
-
     def events(self, steps: np.ndarray, actions: np.ndarray) -> list[str | None]:
         fresh = at_home(steps[1:]) & ~at_home(steps[:-1])
         return [COINS[row.argmax()] if row.any() else None for row in fresh]
+
+    def horizon(self, sizes: Sequence[int]) -> int:
+        return 3 * sum(sizes)
 
     def draw(self, step: np.ndarray) -> np.ndarray:
         picture = Image.new("RGB", (240, 240), "#f4efe4")
@@ -134,23 +85,12 @@ class Coins:
                 pen.circle((120 + 600 * place[0], 120 - 600 * place[1]), 12, fill=inside, outline=colour, width=3)
         return np.asarray(picture)
 
-    def film(self, steps: np.ndarray, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        return enumerate(map(self.draw, steps))
 
-    def horizon(self, sizes: Sequence[int]) -> int:
-        return 3 * sum(sizes)
-
-
-class Episodes:
+class CoinsSession(Session):
     """Episodes under way."""
 
     def __init__(self, scenes: np.ndarray) -> None:
         self._steps = scenes
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
 
     def observe(self) -> np.ndarray:
         return self._steps

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from planvec.errors import InputError
 
+Term = tuple[str, float]  # a name, and how often what it stands for counts
 Value = TypeVar("Value")  # plans, or whatever else can be added and multiplied by numbers
 
 LONGEST, DEEPEST = 500, 40  # characters, and parentheses within parentheses: what Python's own stack bears with ease
@@ -72,6 +73,11 @@ class Expression:
         """The names in it, in the order in which they appear."""
         return tuple(dict.fromkeys(node.name for node in _names(self.tree)))
 
+    @property
+    def terms(self) -> list[Term]:
+        """Each name as it is written, with its factor: expressions are linear."""
+        return _terms(self.tree, 1.0)
+
     def check(self, known: Collection[str]) -> None:
         """Complain about names that are not known."""
         for node in _names(self.tree):
@@ -103,6 +109,20 @@ def parse(text: str) -> Expression:
     if len(text) > LONGEST:
         raise InputError(f"an expression has {LONGEST} characters at most; this one has {len(text)}")
     return Expression(text=text, tree=_Parser(text).whole())
+
+
+def _terms(node: Node, factor: float) -> list[Term]:
+    if isinstance(node, Name):
+        return [(node.name, factor)]
+    if isinstance(node, Negative):
+        return _terms(node.inner, -factor)
+    if node.symbol in "+-":
+        sign = 1.0 if node.symbol == "+" else -1.0
+        return _terms(node.left, factor) + _terms(node.right, sign * factor)
+    if node.symbol == "/":
+        return _terms(node.left, factor / node.right)
+    number, plan = (node.left, node.right) if isinstance(node.left, float) else (node.right, node.left)
+    return _terms(plan, number * factor)
 
 
 def _names(node: Node | float) -> list[Name]:

@@ -4,22 +4,21 @@ The plan is that of references, added up where the condition says so; the episod
 own to the horizon. It says "done" when of no skill half a turn or more is left.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from planvec.agents.agent import EmbeddingAgent
 from planvec.agents.probe import HALF, progress
-from planvec.analysis.corpus import Corpus, check_vectors, encode
+from planvec.analysis.corpus import Corpus, check_vectors, encode, encode_batch
 from planvec.errors import InputError
-from planvec.evaluation.scores import Trial, make_trial
+from planvec.evaluation.episodes import episodes, stack
+from planvec.evaluation.trials import Trial, make_trial
 from planvec.tasks import FRESH, Task, parse_condition
-from planvec.worlds.protocol import PureWorld, World, is_hosted
+from planvec.worlds.protocol import World
 
 EPISODES = 64  # of each condition, unless told otherwise
 
@@ -100,61 +99,14 @@ def watch_expert(agent: EmbeddingAgent, world: World, tasks: Sequence[Task], pla
 
 def watch_agent(agent: EmbeddingAgent, world: World, trial: Trial, plans: np.ndarray, seed: int) -> Moments:
     """Episodes of the agent acting on the plans, to the horizon."""
-    moments = list(_episodes(agent, world, trial, jnp.float32(plans), jax.random.key(seed)))
-    done, truth = (np.concatenate(part) for part in zip(*moments, strict=True))
-    repeated = np.tile(plans, (len(moments), 1))
-    return repeated, repeated - done, truth
-
-
-def _episodes(
-    agent: EmbeddingAgent, world: World, trial: Trial, plans: Array, key: Array
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """At each time: g(first, now) and whether the task is done. [episode, embedding] and bool [episode]"""
-    truth, sane = np.zeros(len(trial.wanted), bool), np.ones(len(trial.wanted), bool)
-    with world.start(trial.scenes) if is_hosted(world) else _Session(world, trial.scenes) as session:
-        first = now = session.observe()
-        for time in range(trial.horizon + 1):
-            done, actions = _look(agent, first, now, plans, jax.random.fold_in(key, time))
-            yield np.asarray(done, np.float64), truth
-            if time < trial.horizon:
-                sane &= session.step(np.asarray(actions))
-                truth, now = session.judge(trial.wanted)[0] & sane, session.observe()
-
-
-@eqx.filter_jit
-def _look(agent: EmbeddingAgent, first: Any, now: Any, plans: Array, key: Array) -> tuple[Array, Array]:
-    """What has been done, and what to do next."""
-    return agent.encode(first, now), agent.choose(first, now, plans, key)
-
-
-class _Session:
-    """Episodes in a pure world, stepped from outside as those in a hosted one are."""
-
-    def __init__(self, world: PureWorld, scenes: Any) -> None:
-        self._world, self._states, self._done = world, scenes, 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def observe(self) -> Any:
-        return _observe(self._world, self._states)
-
-    def step(self, actions: np.ndarray) -> np.ndarray:
-        self._states, skills = _step(self._world, self._states, actions)
-        self._done = self._done + (np.asarray(skills)[:, None] == np.arange(len(self._world.skills)))
-        return np.ones(len(actions), bool)
-
-    def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (self._done >= asked).all(axis=1), (self._done <= asked).all(axis=1)
-
-
-@eqx.filter_jit
-def _observe(world: PureWorld, states: Any) -> Any:
-    return jax.vmap(world.observe)(states)
-
-
-@eqx.filter_jit
-def _step(world: PureWorld, states: Any, actions: Array) -> tuple[Any, Array]:
-    return jax.vmap(world.step)(states, actions)
+    done, truth = [], []
+    agents, one_agents = stack([agent]), jnp.float32(plans)[None]
+    key = jax.random.key(seed)
+    first = None
+    for moment in episodes(agents, world, one_agents, trial.scenes, trial.wanted, key, trial.horizon):
+        now = moment.session.observe()
+        first = now if moment.time == 0 else first
+        done.append(np.asarray(encode_batch(agent, first, now), np.float64))
+        truth.append(moment.done & moment.sane if moment.time else np.zeros(len(plans), bool))
+    repeated = np.tile(plans, (len(done), 1))
+    return repeated, repeated - np.concatenate(done), np.concatenate(truth)

@@ -5,7 +5,7 @@ the whole? Nothing: is the plan of doing nothing no plan? Counts: how well does 
 each skill is in it, and what else is in it?
 Leaks: how far apart are plans of the same skills, which should depend neither on the scene nor on the order?
 
-Plans are compared as the policy reads them: those of an agent that reads unit vectors (tecnet) are made so.
+Plans are compared as the policy uses them: those of an agent that uses unit vectors (tecnet) are made so.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +19,7 @@ from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.agents.probe import TINY, ridge
 from planvec.analysis.corpus import Corpus, check_vectors, count_names
+from planvec.data.recordings import ends_of
 from planvec.errors import InputError
 from planvec.tasks import FRESH, Task
 from planvec.worlds.protocol import World
@@ -90,18 +91,19 @@ def measure(
     if tasks < FEWEST:
         raise InputError(f"measure at least {FEWEST} tasks; got {tasks}")
     groups = draw_tasks(world, tasks, seed)
-    ends = np.cumsum([len(group) for group in groups])
+    ends = ends_of([len(group) for group in groups])
     first, second, whole, mixed = (np.arange(end - len(group), end) for end, group in zip(ends, groups, strict=True))
     total = int(ends[-1])
     demos = Corpus(world, list(chain(*groups)), (seed, FRESH + 13), lambda finished: progress(finished, total))
     plans = demos.plans(agent)
-    read, compared = _read(agent, plans), mixed[:COMPARED]
+    used = _as_used(agent, plans)
+    compared = mixed[:COMPARED]
     return Measures(
-        sums=measure_sums(_read(agent, plans[first] + plans[second]), read[whole], len(whole) // SCENES),
-        parts=measure_parts(agent, demos, whole, read[whole], seed),
+        sums=measure_sums(_as_used(agent, plans[first] + plans[second]), used[whole], len(whole) // SCENES),
+        parts=measure_parts(agent, demos, whole, used[whole], seed),
         nothing=measure_nothing(demos.nothing(agent), plans[first]),
-        counts=measure_counts(read[mixed], demos.counts[mixed], world.skills),
-        leaks=measure_leaks(read[compared], demos.counts[compared], [demos.order(demo) for demo in compared]),
+        counts=measure_counts(used[mixed], demos.counts[mixed], world.skills),
+        leaks=measure_leaks(used[compared], demos.counts[compared], [demos.order(demo) for demo in compared]),
         demonstrations=total,
     )
 
@@ -143,12 +145,12 @@ def measure_parts(agent: EmbeddingAgent, demos: Corpus, which: np.ndarray, whole
     longer = demos.lengths[which] > 1
     which, wholes = which[longer], wholes[longer]
     times = np.random.default_rng((seed, FRESH + 14)).integers(1, demos.lengths[which])
-    parts = _read(agent, demos.parts(agent, which, times))
+    parts = _as_used(agent, demos.parts(agent, which, times))
     return Parts(error=_error(parts, wholes), unrelated=_error(np.roll(parts, 1, axis=0), wholes))
 
 
 def measure_nothing(nothing: np.ndarray, plans: np.ndarray) -> Nothing:
-    """Of plans as they are added, which is before they are read. [demonstration, embedding] each"""
+    """Of plans as they are added, which is before the policy uses them. [demonstration, embedding] each"""
     return Nothing(mean=float(_length(nothing.mean(axis=0)) / max(_length(plans).mean(), TINY)))
 
 
@@ -208,8 +210,8 @@ def _distances(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(squared, 0))
 
 
-def _read(agent: EmbeddingAgent, plans: np.ndarray) -> np.ndarray:
-    """Plans as the policy reads them."""
+def _as_used(agent: EmbeddingAgent, plans: np.ndarray) -> np.ndarray:
+    """Plans as the policy uses them: of unit length, where it normalises."""
     return plans / np.maximum(_length(plans)[:, None], TINY) if getattr(agent, "normalise", False) else plans
 
 

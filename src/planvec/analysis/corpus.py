@@ -13,7 +13,7 @@ from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.errors import InputError
 from planvec.tasks import Task
-from planvec.worlds.protocol import World
+from planvec.worlds.protocol import World, take
 
 BATCH = 512  # plans made at once
 
@@ -56,8 +56,8 @@ class Corpus:
 
     def parts(self, agent: EmbeddingAgent, which: np.ndarray, times: np.ndarray) -> np.ndarray:
         """g(first, now) + g(now, last) of some, each at its time. float64 [demonstration, embedding]"""
-        steps = _take(self._steps, self._recording.first_steps[which] + times)
-        first, last, now = _take(self._first, which), _take(self._last, which), _decode(self._world, steps)
+        steps = take(self._steps, self._recording.first_steps[which] + times)
+        first, last, now = take(self._first, which), take(self._last, which), _decode(self._world, steps)
         return encode(agent, first, now) + encode(agent, now, last)
 
     def done(self, agent: EmbeddingAgent) -> tuple[np.ndarray, np.ndarray]:
@@ -65,17 +65,16 @@ class Corpus:
         which = np.repeat(np.arange(len(self.lengths)), self.lengths + 1)
         batches = _batches((which, self._steps))
         plans = [
-            np.asarray(_encode(agent, _take(self._first, demos), _decode(self._world, steps)))
+            np.asarray(encode_batch(agent, take(self._first, demos), _decode(self._world, steps)))
             for demos, steps in batches
         ]
         return np.concatenate(plans).astype(np.float64)[: len(which)], which
 
     def order(self, demo: int) -> tuple[str, ...]:
         """The skills that were done, in order."""
-        step, action = self._recording.first_steps[demo], self._recording.first_actions[demo]
-        steps = _take(self._steps, slice(step, step + self.lengths[demo] + 1))
-        actions = self._recording.actions[action : action + self.lengths[demo]]
-        return tuple(filter(None, self._world.events(steps, actions)))
+        steps = take(self._steps, self._recording.steps_of(demo))
+        events = self._world.events(steps, self._recording.actions_of(demo))
+        return tuple(event for event in events if event)
 
 
 def count_names(skills: Sequence[str], count: int) -> list[str]:
@@ -86,7 +85,7 @@ def count_names(skills: Sequence[str], count: int) -> list[str]:
 
 def encode(agent: EmbeddingAgent, first: Any, last: Any) -> np.ndarray:
     """Many plans, a batch of the same size at a time so that one program serves all."""
-    parts = [np.asarray(_encode(agent, *both)) for both in _batches((first, last))]
+    parts = [np.asarray(encode_batch(agent, *both)) for both in _batches((first, last))]
     return np.concatenate(parts).astype(np.float64)[: len(jax.tree.leaves(first)[0])]
 
 
@@ -94,11 +93,7 @@ def _batches(tree: Any) -> Iterator[Any]:
     """Rows by the batch, the last one filled up with its last row."""
     count = len(jax.tree.leaves(tree)[0])
     for begin in range(0, count, BATCH):
-        yield _take(tree, np.minimum(np.arange(begin, begin + BATCH), count - 1))
-
-
-def _take(tree: Any, which: np.ndarray | slice) -> Any:
-    return jax.tree.map(lambda leaf: leaf[which], tree)
+        yield take(tree, np.minimum(np.arange(begin, begin + BATCH), count - 1))
 
 
 @eqx.filter_jit
@@ -107,5 +102,6 @@ def _decode(world: World, steps: Any) -> Any:
 
 
 @eqx.filter_jit
-def _encode(agent: EmbeddingAgent, first: Any, last: Any) -> Array:
+def encode_batch(agent: EmbeddingAgent, first: Any, last: Any) -> Array:
+    """g of a batch: a program for each size of batch."""
     return agent.encode(first, last)

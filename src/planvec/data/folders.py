@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -26,11 +26,12 @@ from planvec.data.recordings import Recording, check_recording
 from planvec.errors import InputError
 from planvec.io import files
 from planvec.tasks import Task, check_seed, decode_tasks, encode_tasks
-from planvec.worlds import make
-from planvec.worlds.protocol import World, is_hosted
+
+if TYPE_CHECKING:
+    from planvec.worlds.protocol import World
 
 FORMAT, VERSION = "planvec pairs", 1
-SHARD, HOSTED_SHARD = 8192, 512  # pairs a file; a simulator takes long, and what is whole is never lost
+SHARD = 8192  # pairs a file, in folders so old that they do not say
 HEADER = "header.json"
 FIELDS = {"world", "pairs", "skills", "noise", "extras", "seed", "fingerprint", "skills_named", "complete", "shards"}
 TALLY = ("done", "extras", "failed", "with_extras", "extra_events")
@@ -59,16 +60,13 @@ class Recipe:
 
 
 def collect(
-    recipe: Recipe,
-    folder: Path,
-    progress: Callable[[int], None] = lambda pairs: None,
-    world: World | None = None,
+    recipe: Recipe, folder: Path, world: "World", progress: Callable[[int], None] = lambda pairs: None
 ) -> dict[str, Any]:
     """Collect what is not there yet and return the header. `progress` is told how many pairs there are.
 
-    `world`: one of your own making (other rules, say) in place of the one that the recipe names.
+    `world`: the one that the recipe names, or one of your own making (other rules, say).
     """
-    world, folder = world or make(recipe.world), Path(folder)
+    folder = Path(folder)
     world.sample_tasks((recipe.seed,), 1, *recipe.skills)  # complains of what cannot be, before anything is written
     header = _open_header(recipe, world, folder)
     for shard, before in enumerate(range(0, recipe.pairs, header["shard"])):
@@ -86,14 +84,14 @@ def collect(
     return header
 
 
-def ensure(recipe: Recipe, folder: Path, progress: Callable[[int], None] = lambda pairs: None) -> None:
+def ensure(recipe: Recipe, folder: Path, world: "World", progress: Callable[[int], None] = lambda pairs: None) -> None:
     """Collect a folder, or go on collecting it, unless it is complete."""
     if (folder / HEADER).exists():
         header = _parse_header(folder)
-        _check_same(folder, header, _described(recipe, make(recipe.world)))
+        _check_same(folder, header, _described(recipe, world))
         if header["complete"]:
             return
-    collect(recipe, folder, progress)
+    collect(recipe, folder, world, progress)
 
 
 def kept(folder: Path) -> int:
@@ -103,12 +101,9 @@ def kept(folder: Path) -> int:
     return sum(entry["pairs"] for entry in _parse_header(folder)["shards"].values())
 
 
-def load(
-    folder: Path, world: World | None = None, progress: Callable[[int, int], None] = lambda replayed, total: None
-) -> PairSet:
+def load(folder: Path, world: "World", progress: Callable[[int, int], None] = lambda replayed, total: None) -> PairSet:
     """All pairs of a folder, checked, on the accelerator. `progress` is told how many steps there are, of all."""
     header = read_header(folder, world)
-    world = world or make(header["world"])
     demos = _concatenate([part for part, _ in read_shards(folder, header)])  # small, unlike the steps they become
     total = len(demos.actions) + len(demos.lengths)
     progress(0, total)
@@ -116,16 +111,19 @@ def load(
     return PairSet.of(world, steps, demos.actions, demos.lengths)
 
 
-def read_header(folder: Path, world: World | None = None) -> dict[str, Any]:
+def world_of(folder: Path) -> str:
+    """The name of the world whose demonstrations are in a folder."""
+    return _parse_header(Path(folder))["world"]
+
+
+def read_header(folder: Path, world: "World") -> dict[str, Any]:
     """The header of a complete folder made for this version of the world."""
     header = _parse_header(Path(folder))
     if not header["complete"]:
         raise InputError(f"{folder} is not complete; this goes on where it stopped: {_command(header, folder)}")
-    fingerprint = (world or make(header["world"])).fingerprint
-    if header["fingerprint"] != fingerprint:
-        raise InputError(
-            f"{folder} was made with other rules of '{header['world']}' ({header['fingerprint']}, now {fingerprint})"
-        )
+    if header["fingerprint"] != world.fingerprint:
+        told = f"{header['fingerprint']}, now {world.fingerprint}"
+        raise InputError(f"{folder} was made with other rules of '{header['world']}' ({told})")
     return header
 
 
@@ -168,7 +166,7 @@ def rates(header: dict[str, Any]) -> dict[int, dict[str, float]]:
 
 
 def _collect_shard(
-    world: World, recipe: Recipe, shard: int, size: int, progress: Callable[[int], None]
+    world: "World", recipe: Recipe, shard: int, size: int, progress: Callable[[int], None]
 ) -> tuple[bytes, dict[str, dict[str, int]]]:
     """One shard's bytes, and for each number of skills how the attempts ended and what was extra."""
     tasks = world.sample_tasks((recipe.seed, shard, 0), size, *recipe.skills)
@@ -190,14 +188,14 @@ def _collect_shard(
     return safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()}), by_size
 
 
-def _open_header(recipe: Recipe, world: World, folder: Path) -> dict[str, Any]:
+def _open_header(recipe: Recipe, world: "World", folder: Path) -> dict[str, Any]:
     """The header to go on with: a new one, or that of the same collection interrupted earlier."""
     described = _described(recipe, world)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder")
     if not folder.exists() or all(path.name.endswith(files.TEMPORARY) for path in folder.iterdir()):
         folder.mkdir(parents=True, exist_ok=True)
-        header = described | {"shard": HOSTED_SHARD if is_hosted(world) else SHARD, "complete": False, "shards": {}}
+        header = described | {"shard": world.shard, "complete": False, "shards": {}}
         _write_header(folder, header)
         return header
     old = _parse_header(folder)
@@ -209,7 +207,7 @@ def _open_header(recipe: Recipe, world: World, folder: Path) -> dict[str, Any]:
     return old
 
 
-def _described(recipe: Recipe, world: World) -> dict[str, Any]:
+def _described(recipe: Recipe, world: "World") -> dict[str, Any]:
     """What a header says of a recipe."""
     return {
         "format": FORMAT,

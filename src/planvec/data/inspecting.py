@@ -1,7 +1,7 @@
 """Looking into a data folder: what is in it, how the expert fared, and a contact sheet."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -11,15 +11,17 @@ from rich.table import Table
 from planvec.data import folders
 from planvec.media import pictures
 from planvec.tasks import show_task
-from planvec.worlds import make
+
+if TYPE_CHECKING:
+    from planvec.worlds.protocol import World
 
 SHEET = "contact_sheet.png"
 SHOWN = 8  # pairs on the contact sheet
 
 
-def show(folder: Path, console: Console) -> None:
+def show(folder: Path, world: "World", console: Console) -> None:
     """Print what is in the folder, and draw its first pairs into it."""
-    header = folders.read_header(folder)
+    header = folders.read_header(folder, world)
     lengths, tasks = [], set()
     for recording, shard_tasks in folders.read_shards(folder, header):
         lengths.append(recording.lengths)
@@ -37,7 +39,8 @@ def show(folder: Path, console: Console) -> None:
         soft_wrap=True,
     )
     console.print(rates_table(header))
-    sheet, image = Path(folder) / SHEET, contact_sheet(folder, header)
+    sheet = Path(folder) / SHEET
+    image = contact_sheet(folder, header, world)
     try:
         pictures.save_png(sheet, image)
     except OSError:  # somebody else's folder
@@ -69,9 +72,8 @@ def rates_table(header: dict[str, Any]) -> Table:
     return table
 
 
-def contact_sheet(folder: Path, header: dict[str, Any]) -> np.ndarray:
+def contact_sheet(folder: Path, header: dict[str, Any], world: "World") -> np.ndarray:
     """The first and last step of both demonstrations of the first pairs."""
-    world = make(header["world"])
     shard, tasks = next(iter(folders.read_shards(folder, header)))
     recording = shard.take(slice(2 * SHOWN))
     steps = world.replay(recording)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from planvec.data.recordings import starts
+from planvec.data.recordings import starts_of
 from planvec.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class PairSet(eqx.Module):
     @staticmethod
     def of(world: "World", steps: PyTree, actions: np.ndarray, lengths: np.ndarray) -> "PairSet":
         """Put demonstrations onto the accelerator."""
-        first_steps = starts(lengths + 1)
+        first_steps = starts_of(lengths + 1)
         return PairSet(
             steps=jax.tree.map(jnp.asarray, steps),
             actions=jax.tree.map(jnp.asarray, actions),

@@ -1,5 +1,6 @@
 """Recordings: many demonstrations as an expert left them, laid end to end, and where each of them lies."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +18,14 @@ def check_recording(noise: float, extras: str) -> None:
         raise InputError(f"extras are either {' or '.join(EXTRAS)}, not '{extras}'")
 
 
-def starts(sizes: np.ndarray) -> np.ndarray:
-    """Where each of some stretches begins that lie end to end. [stretch]"""
-    return np.cumsum(sizes) - sizes
+def ends_of(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Where each of some stretches ends that lie end to end. [stretch]"""
+    return np.cumsum(sizes)
+
+
+def starts_of(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Where each of them begins. [stretch]"""
+    return ends_of(sizes) - sizes
 
 
 class Recording(NamedTuple):
@@ -39,17 +45,26 @@ class Recording(NamedTuple):
     @property
     def first_actions(self) -> np.ndarray:
         """The number of each demonstration's first action. [demonstration]"""
-        return starts(self.lengths)
+        return starts_of(self.lengths)
 
     @property
     def first_steps(self) -> np.ndarray:
         """The number of each demonstration's first step. [demonstration]"""
-        return starts(self.lengths + 1)
+        return starts_of(self.lengths + 1)
 
     @property
     def last_steps(self) -> np.ndarray:
         """The number of each demonstration's last step. [demonstration]"""
         return self.first_steps + self.lengths
+
+    def steps_of(self, demo: int) -> slice:
+        """Where one demonstration's steps are among all."""
+        return slice(self.first_steps[demo], self.last_steps[demo] + 1)
+
+    def actions_of(self, demo: int) -> np.ndarray:
+        """One demonstration's actions. [action, …]"""
+        first = self.first_actions[demo]
+        return self.actions[first : first + self.lengths[demo]]
 
     def take(self, which: np.ndarray | slice) -> "Recording":
         """Some of the demonstrations."""
@@ -76,4 +91,4 @@ class Recording(NamedTuple):
 
 def _rows(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The numbers of rows: so many from each first one on."""
-    return np.repeat(firsts - starts(counts), counts) + np.arange(counts.sum())
+    return np.repeat(firsts - starts_of(counts), counts) + np.arange(counts.sum())

@@ -1,6 +1,9 @@
 """Pictures made of tiles: which tile lies where. They are drawn for those alone who want to see pixels."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -55,3 +58,12 @@ class Tiled(eqx.Module):
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.draw(), dtype)
+
+
+def draw_tiles(tree: Any) -> Any:
+    """A tree in which pictures made of tiles are drawn."""
+    return jax.tree.map(
+        lambda leaf: leaf.draw() if isinstance(leaf, Tiled) else leaf,
+        tree,
+        is_leaf=lambda leaf: isinstance(leaf, Tiled),
+    )

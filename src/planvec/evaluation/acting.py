@@ -37,11 +37,6 @@ class Performance:
     plan: AnyPlan
     episode: Episode  # its task is what was wanted
 
-    @property
-    def exact(self) -> bool:
-        """Whether it did all that was wanted, and nothing else on the way."""
-        return self.episode.success and not Counter(self.episode.skills_done) - Counter(self.episode.task)
-
     def as_dict(self) -> dict[str, Any]:
         """For JSON. `norm` is None where plans are no vectors."""
         return {
@@ -50,7 +45,7 @@ class Performance:
             "wanted": list(self.episode.task),
             "skills_done": list(self.episode.skills_done),
             "success": self.episode.success,
-            "exact": self.exact,
+            "exact": self.episode.exact,
             "steps": len(self.episode),
             "norm": float(self.plan.norm()) if isinstance(self.plan, Plan) else None,
         }
@@ -60,7 +55,9 @@ class Performance:
         episode = self.episode
         shown = [f"{name}: {', '.join(demo.task)}" for name, demo in self.demos.items()]
         done = f"the agent did {', '.join(episode.skills_done) or 'nothing'} in {len(episode)} steps"
-        verdict = "success, and nothing else" if self.exact else "success, and more" if episode.success else "failure"
+        verdict = (
+            "success, and nothing else" if episode.exact else "success, and more" if episode.success else "failure"
+        )
         return "\n".join([*shown, f"wanted of {self.expression}: {', '.join(episode.task)}", f"{done}: {verdict}"])
 
     def save(self, path: Path | str) -> None:
@@ -93,7 +90,9 @@ def act(
         total = expression.evaluate({name: agent.plan(demo) for name, demo in shown.items()})
     if not all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(total)):
         raise InputError(f"'{plan}' makes a plan of numbers too large to act on; use smaller factors")
-    return Performance(expression, shown, total, rollout(agent, total, world, wanted, seed, greedy))
+    horizon = world.horizon(sizes_of(expression, shown) if task is None else [len(wanted)])
+    episode = rollout(agent, total, world, wanted, seed, greedy, horizon)
+    return Performance(expression, shown, total, episode)
 
 
 def parse_demos(texts: Sequence[str]) -> dict[str, str]:
@@ -126,6 +125,14 @@ def wanted_of(expression: Expression, demos: Mapping[str, Demonstration]) -> Tas
     if not wanted:
         raise InputError(f"'{expression}' asks for no skill at all; name a task for the scene to offer and to judge by")
     return wanted
+
+
+def sizes_of(expression: Expression, demos: Mapping[str, Demonstration]) -> list[int]:
+    """How many skills the parts of a sum have, as a condition says it: [1, 1] of A + B. Of any other expression, the
+    number of skills that it asks for in all."""
+    if all(factor == 1 for _, factor in expression.terms):
+        return [len(demos[name].task) for name, _ in expression.terms]
+    return [max(1, len(skills_of(expression, demos)))]
 
 
 def skills_of(expression: Expression, demos: Mapping[str, Demonstration]) -> Task:

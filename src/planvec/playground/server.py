@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from planvec.errors import InputError
-from planvec.playground.session import Session, TooMany
-from planvec.playground.studio import Studio, open_studios
+from planvec.playground.sharing import SharedWorld, shared_worlds
+from planvec.playground.visits import TooMany, Visit
 
 HOST = "127.0.0.1"
 VISITORS = 32  # at once
@@ -84,37 +84,39 @@ def _all(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
-def make_app(studios: Mapping[str, Studio], port: int, world: str) -> Starlette:
+def make_app(worlds: Mapping[str, SharedWorld], port: int, world: str) -> Starlette:
     """The playground at a port; `world` is made ready while the first page is on its way."""
-    visitors: set[Session] = set()
+    visitors: set[Visit] = set()
 
-    async def visit(websocket: WebSocket) -> None:
+    async def receive_visitor(websocket: WebSocket) -> None:
         await websocket.accept()
         if len(visitors) >= VISITORS:
             await websocket.close(TRY_LATER, "too many pages are open; close one, and reload")
             return
         outbox: asyncio.Queue[str] = asyncio.Queue(WAITING)
-        session = Session(studios, _sender(outbox))
-        visitors.add(session)
+        visit = Visit(worlds, _sender(outbox))
+        visitors.add(visit)
         try:
-            await _converse(websocket, session, outbox)
+            await _converse(websocket, visit, outbox)
         finally:
-            visitors.discard(session)
-            session.close()
+            visitors.discard(visit)
+            visit.close()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        warming = asyncio.create_task(studios[world].warm_up())
+        warming = asyncio.create_task(worlds[world].warm_up())
         yield
         warming.cancel()
-        for studio in studios.values():
-            studio.close()
+        for shared in worlds.values():
+            shared.close()
 
-    pages = [Route(path, _page(text, kind)) for path, (text, kind) in read_pages(world, studios).items()]
+    pages = [Route(path, _page(text, kind)) for path, (text, kind) in read_pages(world, worlds).items()]
     app = Starlette(
-        routes=[*pages, WebSocketRoute("/socket", visit)], middleware=[Middleware(Guard, port=port)], lifespan=lifespan
+        routes=[*pages, WebSocketRoute("/socket", receive_visitor)],
+        middleware=[Middleware(Guard, port=port)],
+        lifespan=lifespan,
     )
-    app.state.visitors, app.state.studios = visitors, studios
+    app.state.visitors, app.state.worlds = visitors, worlds
     return app
 
 
@@ -144,7 +146,7 @@ def _sender(outbox: asyncio.Queue[str]) -> Callable[[dict], None]:
     return send
 
 
-async def _converse(websocket: WebSocket, session: Session, outbox: asyncio.Queue[str]) -> None:
+async def _converse(websocket: WebSocket, visit: Visit, outbox: asyncio.Queue[str]) -> None:
     """Until the page goes, or has to: what it sends is answered in turn, while answers are on their way."""
     inbox: asyncio.Queue[str] = asyncio.Queue(1)
 
@@ -166,7 +168,7 @@ async def _converse(websocket: WebSocket, session: Session, outbox: asyncio.Queu
             except (ValueError, RecursionError):
                 return BAD_DATA, "messages are JSON"
             try:
-                await session.handle(message)
+                await visit.handle(message)
             except TooMany:
                 return POLICY, "too many messages at once"
 
@@ -188,7 +190,7 @@ async def _goodbye(websocket: WebSocket, task: "asyncio.Task[tuple[int, str]]") 
     """Say why, to a page that is still there."""
     error = task.exception()
     if error and not isinstance(error, WebSocketDisconnect):
-        log.error("a visitor's session failed", exc_info=error)
+        log.error("a visit failed", exc_info=error)
     code, reason = (WRONG, "something went wrong here; reload the page") if error else task.result()
     try:
         await websocket.close(code, reason)
@@ -210,21 +212,21 @@ def listen(port: int) -> socket.socket:
 
 
 def serve(
-    world: str = "crafting",
+    world: str,
     runs: Sequence[str] = (),
     port: int = 0,
     browse: bool = False,
     say: Callable[[str], None] = print,
 ) -> None:
     """Serve the playground until it is interrupted. `runs`: further agents; `browse`: open it in the browser."""
-    studios = open_studios(world, runs)
+    worlds = shared_worlds(world, runs)
     with listen(port) as listener:
         port = listener.getsockname()[1]
         address = f"http://{HOST}:{port}/"
         say(f"the playground is at {address} (Ctrl-C ends it)")
         if browse:
             threading.Timer(0.5, webbrowser.open, [address]).start()
-        uvicorn.Server(config(make_app(studios, port, world))).run(sockets=[listener])
+        uvicorn.Server(config(make_app(worlds, port, world))).run(sockets=[listener])
 
 
 def config(app: ASGIApp) -> uvicorn.Config:

@@ -1,4 +1,4 @@
-"""Agents by name: the ones shipped with planvec, and those in run folders."""
+"""Agents by name, the ones shipped with planvec and those in run folders; and demonstrations by folder."""
 
 from dataclasses import replace
 from importlib import resources
@@ -9,10 +9,13 @@ import jax
 
 from planvec.agents import Agent
 from planvec.agents.probe import load_probe
+from planvec.data import folders
+from planvec.data.pairs import PairSet
 from planvec.errors import InputError
 from planvec.io.checkpoints import load_tree
 from planvec.training.config import Config
 from planvec.training.runs import WEIGHTS, read_config
+from planvec.worlds import make
 
 SHIPPED = Path(str(resources.files("planvec"))) / "weights"
 
@@ -21,6 +24,11 @@ def load(name: str | Path) -> Agent:
     """An agent: "crafting" is the shipped one of that world; a path, written with a slash, is a run's folder."""
     agent, _ = load_with_config(name)
     return agent
+
+
+def load_pairs(folder: Path | str) -> PairSet:
+    """The pairs of demonstrations in a folder, on the accelerator."""
+    return folders.load(Path(folder), make(folders.world_of(Path(folder))))
 
 
 def load_with_config(name: str | Path) -> tuple[Agent, Config]:

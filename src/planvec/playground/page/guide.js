@@ -48,9 +48,9 @@ export class Guide {
     return this.plan.names.slice(0, 2).join(" + ");
   }
 
-  /** What is likely to fail. */
+  /** What is likely to fail; null where nobody knows. */
   get hard() {
-    return this.plan.world.too_much.replaceAll(/\{(\d)\}/g, (_, i) => this.plan.names[i]);
+    return this.plan.world.too_much?.replaceAll(/\{(\d)\}/g, (_, i) => this.plan.names[i]) ?? null;
   }
 
   /** The first thing that was not tried yet. Text, and plans to try: {plan}. */
@@ -63,7 +63,7 @@ export class Guide {
       return [`${this.last}Now take ${away} away: try `, as(plan.takeAway)];
     }
     if (!seen.has("scene")) return ["Same plan, another scene: press New scene."];
-    if (!seen.has("failure")) {
+    if (this.hard && !seen.has("failure")) {
       return plan.text === this.hard ? ["Press Run."] : ["Where does it end? Try ", as(this.hard), ", which often fails."];
     }
     return [];

@@ -208,10 +208,10 @@ export class Stage {
 }
 
 /** How an episode ended, in words. */
-function verdict(task, time, { success, extras, events }) {
+function verdict(task, time, { success, exact, extras, events }) {
   if (!task.length) return `The plan asks for no whole skill, and it did ${tell(events) || "nothing"}.`;
   const more = extras.length ? `It also did what nobody asked for: ${tell(extras)}.` : "";
-  if (success) return `Done in ${time} steps: ${tell(task)}. ${more || "And nothing else."}`;
+  if (success) return `Done in ${time} steps: ${tell(task)}. ${exact ? "And nothing else." : more || "But not only that."}`;
   const left = [...events];
   const missing = task.filter((skill) => !left.includes(skill) || !left.splice(left.indexOf(skill), 1));
   return `Not done in ${time} steps. ${missing.length ? `Missing: ${tell(missing)}.` : ""} ${more}`;

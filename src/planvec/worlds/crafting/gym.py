@@ -14,7 +14,7 @@ from jax import Array
 from planvec.errors import InputError
 from planvec.tasks import Task, decode_tasks, encode_tasks, parse_range, parse_task
 from planvec.worlds.crafting import render
-from planvec.worlds.crafting.episode import Episode, Outcome, advance, begin
+from planvec.worlds.crafting.game import Game, Outcome, advance, begin
 from planvec.worlds.crafting.rules import ACTIONS, RULES, Rules
 from planvec.worlds.crafting.world import Crafting, observe_many
 
@@ -42,7 +42,7 @@ class CraftingEnv(gymnasium.Env):
         self.world.check_size(self.skills[1])
         self.render_mode = render_mode
         self.observation_space, self.action_space = _spaces(self.world)
-        self._episode: Episode | None = None
+        self._game: Game | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         """`options={"task": ["ChopTree", "MakeBread"]}` asks for a task."""
@@ -52,18 +52,18 @@ class CraftingEnv(gymnasium.Env):
         self._task = self._random_task(key) if wanted is None else parse_task(wanted, self.world.skills)
         code = encode_tasks([self._task], self.world.skills)
         self.world.check_tasks(code)
-        self._episode = _begin(self.world, key, code[0])
+        self._game = _begin(self.world, key, code[0])
         self._show()
         return self._observe(), self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        if self._episode is None:
+        if self._game is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         if not self.action_space.contains(action):
             raise InputError(
                 f"an action is a whole number from 0 to {len(ACTIONS) - 1} ({', '.join(ACTIONS)}), not {action!r}"
             )
-        self._episode, outcome = _advance(self.world, self._episode, action)
+        self._game, outcome = _advance(self.world, self._game, action)
         self._show()
         return (
             self._observe(),
@@ -74,28 +74,28 @@ class CraftingEnv(gymnasium.Env):
         )
 
     def render(self) -> np.ndarray | str | None:
-        if self._episode is None:
+        if self._game is None:
             raise gymnasium.error.ResetNeeded("call reset() before render()")
         if self.render_mode == "rgb_array":
-            return self.world.draw(jax.device_get(self._episode.state))
+            return self.world.draw(jax.device_get(self._game.state))
         if self.render_mode == "ansi":
-            return render.text(self.world.rules, jax.device_get(self._episode.state))
+            return render.text(self.world.rules, jax.device_get(self._game.state))
         return None
 
     def _show(self) -> None:
         """In human mode, draw the board into the terminal."""
         if self.render_mode == "human":
-            print(CLEAR + render.text(self.world.rules, jax.device_get(self._episode.state)), flush=True)
+            print(CLEAR + render.text(self.world.rules, jax.device_get(self._game.state)), flush=True)
 
     def _observe(self) -> np.ndarray:
-        return np.asarray(_observe(self.world, self._episode.state))
+        return np.asarray(_observe(self.world, self._game.state))
 
     def _random_task(self, key: Array) -> Task:
         code = self.world.sample_task(jax.random.fold_in(key, 1), *self.skills)
         return decode_tasks(code[None], self.world.skills)[0]
 
     def _info(self) -> dict[str, Any]:
-        done = np.asarray(self._episode.done)
+        done = np.asarray(self._game.done)
         return {
             "task": self._task,
             "skills_done": {s: int(n) for s, n in zip(self.world.skills, done, strict=True)},
@@ -127,7 +127,7 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
         self.world, self.num_envs, self.skills = Crafting(rules), num_envs, parse_range(skills)
         self.world.check_size(self.skills[1])
         self.task = None if task is None else parse_task(task, self.world.skills)
-        self._episodes: Episode | None = None
+        self._games: Game | None = None
         self.single_observation_space, self.single_action_space = _spaces(self.world)
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
@@ -135,7 +135,7 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
     @property
     def states(self) -> Any:
         """The worlds as they are, on the accelerator."""
-        return self._episodes.state
+        return self._games.state
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         """`options={"task": […]}` asks for a task, in all worlds and from now on."""
@@ -149,28 +149,28 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
             self._wanted = code[0]
         self._time = 0
         self._over = np.zeros(self.num_envs, bool)
-        self._episodes = _begin_many(self.world, self.skills, self._next_key(), self._wanted, self.num_envs)
-        return np.asarray(observe_many(self.world, self._episodes.state)), self._info(self._episodes)
+        self._games = _begin_many(self.world, self.skills, self._next_key(), self._wanted, self.num_envs)
+        return np.asarray(observe_many(self.world, self._games.state)), self._info(self._games)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
-        if self._episodes is None:
+        if self._games is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         actions = np.asarray(actions)
         whole = actions.shape == (self.num_envs,) and np.issubdtype(actions.dtype, np.integer)
         if not whole or actions.min() < 0 or actions.max() >= len(ACTIONS):
             raise InputError(f"actions are {self.num_envs} whole numbers from 0 to {len(ACTIONS) - 1}")
-        self._episodes, final, outcome, seen = _step_many(
+        self._games, final, outcome, seen = _step_many(
             self.world,
             self.skills,
             self._next_key(),
             self._wanted,
-            self._episodes,
+            self._games,
             actions,
             self._over,
             self.mode,
         )
         reward, terminated, truncated = (np.asarray(part) for part in outcome)
-        over, info = terminated | truncated, self._info(self._episodes)
+        over, info = terminated | truncated, self._info(self._games)
         if self.mode is AutoresetMode.NEXT_STEP:
             self._over = over
         elif over.any():
@@ -187,9 +187,9 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
         self._time += 1
         return jax.random.fold_in(self._key, self._time)
 
-    def _info(self, episodes: Episode) -> dict[str, Any]:
+    def _info(self, games: Game) -> dict[str, Any]:
         """How often each skill has been done, and how often the task asks for it, in each world."""
-        done, asked = np.asarray(episodes.done), np.asarray(episodes.asked)
+        done, asked = np.asarray(games.done), np.asarray(games.asked)
         counts = {
             "skills_done": {skill: done[:, i] for i, skill in enumerate(self.world.skills)},
             "skills_asked": {skill: asked[:, i] for i, skill in enumerate(self.world.skills)},
@@ -206,14 +206,14 @@ def _observe(world: Crafting, state: Any) -> Array:
     return world.observe(state)
 
 
-def _fresh(world: Crafting, skills: tuple[int, int], key: Array, wanted: Array | None) -> Episode:
+def _fresh(world: Crafting, skills: tuple[int, int], key: Array, wanted: Array | None) -> Game:
     """A new episode, of the wanted task or of a random one."""
     task = world.sample_task(jax.random.fold_in(key, 1), *skills) if wanted is None else wanted
     return begin(world, key, task)
 
 
 @partial(jax.jit, static_argnames=("world", "skills", "count"))
-def _begin_many(world: Crafting, skills: tuple[int, int], key: Array, wanted: Array | None, count: int) -> Episode:
+def _begin_many(world: Crafting, skills: tuple[int, int], key: Array, wanted: Array | None, count: int) -> Game:
     return jax.vmap(lambda one: _fresh(world, skills, one, wanted))(jax.random.split(key, count))
 
 
@@ -223,20 +223,20 @@ def _step_many(
     skills: tuple[int, int],
     key: Array,
     wanted: Array | None,
-    episodes: Episode,
+    games: Game,
     actions: Array,
     over: Array,
     mode: AutoresetMode,
-) -> tuple[Episode, Episode, Outcome, Array]:
+) -> tuple[Game, Game, Outcome, Array]:
     """Step all worlds; `over` are those whose last step ended an episode, so that this one begins the next."""
 
-    moved, outcome = jax.vmap(partial(advance, world))(episodes, actions)
+    moved, outcome = jax.vmap(partial(advance, world))(games, actions)
     if mode is AutoresetMode.NEXT_STEP:  # where an episode ended before, this step's action is not done
         outcome = jax.tree.map(lambda part: jnp.where(over, jnp.zeros_like(part), part), outcome)
     else:
         over = outcome.terminated | outcome.truncated
 
-    def begin_anew() -> Episode:
+    def begin_anew() -> Game:
         keys = jax.random.split(key, len(actions))
         fresh = jax.vmap(lambda one: _fresh(world, skills, one, wanted))(keys)
         return jax.vmap(lambda end, new, old: jax.tree.map(partial(jnp.where, end), new, old))(over, fresh, moved)

@@ -15,8 +15,8 @@ import numpy as np
 
 from planvec.errors import InputError
 from planvec.tasks import Task, encode_tasks, parse_task, show_task
-from planvec.worlds.crafting import episode, render
-from planvec.worlds.crafting.episode import Episode
+from planvec.worlds.crafting import game, render
+from planvec.worlds.crafting.game import Game
 from planvec.worlds.crafting.rules import DOWN, DROP, LEFT, PICKUP, RIGHT, UP
 from planvec.worlds.crafting.world import Crafting
 
@@ -51,7 +51,7 @@ def play(world: Crafting, task: str | Iterable[str], seed: int = 0) -> None:
     codes = encode_tasks([task], world.skills)
     world.check_tasks(codes)
     _check_terminal()
-    begin, advance = jax.jit(partial(episode.begin, world)), jax.jit(partial(episode.advance, world))
+    begin, advance = jax.jit(partial(game.begin, world)), jax.jit(partial(game.advance, world))
     keys = (jax.random.fold_in(jax.random.key(seed), number) for number in itertools.count())
     now = begin(next(keys), codes[0])
     advance(now, UP)  # compiles, so that the first key is answered at once
@@ -75,27 +75,27 @@ def _check_terminal() -> None:
         raise InputError("playing needs a terminal: run it in one, without pipes or redirections")
 
 
-def _finished(now: Episode) -> bool:
+def _finished(now: Game) -> bool:
     return bool(np.all(np.asarray(now.done) >= np.asarray(now.asked)))
 
 
-def _extras(now: Episode) -> int:
+def _extras(now: Game) -> int:
     """How many skills were done beyond the task."""
     return int(np.maximum(np.asarray(now.done, int) - np.asarray(now.asked, int), 0).sum())
 
 
-def _ticks(task: Task, world: Crafting, now: Episode) -> list[bool]:
+def _ticks(task: Task, world: Crafting, now: Game) -> list[bool]:
     """Which of the task's entries are done; of equal ones, the first."""
     done = dict(zip(world.skills, np.asarray(now.done).tolist(), strict=True))
     return [task[: place + 1].count(skill) <= done[skill] for place, skill in enumerate(task)]
 
 
-def _summary(task: Task, world: Crafting, now: Episode) -> str:
+def _summary(task: Task, world: Crafting, now: Game) -> str:
     ticked = sum(_ticks(task, world, now))
     return f"skills done: {ticked} of {len(task)}, steps: {now.time}, extras: {_extras(now)}"
 
 
-def _screen(world: Crafting, task: Task, now: Episode) -> str:
+def _screen(world: Crafting, task: Task, now: Game) -> str:
     """Everything to see: the board, the task beside it, how it stands and what the keys do."""
     board = render.text(world.rules, jax.device_get(now.state), colour="NO_COLOR" not in os.environ)
     news = "Task done! Press r for a new scene, x to quit." if _finished(now) else ""

@@ -4,7 +4,7 @@
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -18,21 +18,21 @@ from planvec.data.recordings import Recording, check_recording
 from planvec.data.tiles import Atlas, Tiled
 from planvec.errors import InputError
 from planvec.tasks import NO_SKILL, Task, check_seed, decode_tasks, encode_tasks, parse_task
-from planvec.worlds.crafting import recording, render
-from planvec.worlds.crafting.recording import pad
+from planvec.worlds.crafting import attempts, render
+from planvec.worlds.crafting.attempts import pad
 from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
+from planvec.worlds.protocol import Board, Player, Progress, PureWorld, no_progress, take
 from planvec.worlds.spaces import Images
 
 FEWEST, MOST = 15, 24  # how many things a scene is filled up to
-TILE, AGENT = (
-    16,
-    (110, 110, 110),
-)  # the agent's picture: an empty cell's grey, and what the agent adds at its centre
+TILE = 16  # the grey of an empty cell in the agent's picture …
+AGENT = (110, 110, 110)  # … and what the agent adds at its centre
+ON_PAGE = 64  # pixels of a cell on a page's sheet; the page draws them smaller
 HORIZONS = {1: 90, 2: 90, 4: 160, 8: 280, 16: 550}  # steps allowed, by number of skills; from the paper
 
 
 @dataclass(frozen=True)
-class Crafting:
+class Crafting(PureWorld):
     """The world with a given set of rules."""
 
     rules: Rules = RULES
@@ -40,8 +40,10 @@ class Crafting:
     space = Images(shape=(3 * (SIZE + 1), 3 * SIZE, 3), actions=len(ACTIONS))
     conditions = ("4", "8", "16", "1+1", "2+2", "4+4")
     glance = ("4", "2+2")
-    pairs, sizes = 40_000, (2, 4)
-    fps = 8
+    pairs = 40_000
+    sizes = (2, 4)
+    examples = (("ChopTree",), ("MakeBread", "EatBread"))
+    too_much = "8*{0}"
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -56,9 +58,7 @@ class Crafting:
         """A random scene in which the encoded task can be done."""
         shuffle, lottery = jax.random.bits(key, (2, CELLS))
         number = jnp.arange(CELLS)
-        needs = jnp.cumsum(
-            jnp.maximum(self._least, self._needs(task))
-        )  # things numbered below needs[i] are of kind ≤ i
+        needs = jnp.cumsum(jnp.maximum(self._least, self._needs(task)))  # things below number needs[i] are of kind ≤ i
         total = jnp.maximum(needs[-1], FEWEST + lottery[-1] % (MOST + 1 - FEWEST))
         needed = jnp.sum(number[:, None] >= needs, axis=1)
         extra = jnp.asarray(self._lottery)[lottery % len(self._lottery)]
@@ -143,27 +143,23 @@ class Crafting:
         seed: Sequence[int],
         noise: float = 0.0,
         extras: str = "discard",
-        progress: Callable[[int], None] = lambda finished: None,
+        progress: Progress = no_progress,
     ) -> Recording:
         """A demonstration of each task by the expert; `noise` is the share of its actions replaced by random ones."""
         check_recording(noise, extras)
         codes = encode_tasks(tasks, self.skills)
         self.check_tasks(codes)
-        return recording.record(self, codes, random_key(*seed), noise, extras == "keep", progress)
+        return attempts.record(self, codes, random_key(*seed), noise, extras == "keep", progress)
 
-    def replay(self, demos: Recording, progress: Callable[[int], None] = lambda replayed: None) -> State:
+    def replay(self, demos: Recording, progress: Progress = no_progress) -> State:
         """Every state of every demonstration, end to end. NumPy, [all steps]"""
-        return recording.replay(self, demos, progress)
+        return attempts.replay(self, demos, progress)
 
     def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """First and last observation of each demonstration, and how often each skill was done. int32 [demo, skill]"""
         first = State(**demos.stored)
-        last, done = recording.final(self, demos)
+        last, done = attempts.final(self, demos)
         return np.asarray(observe_many(self, first)), np.asarray(observe_many(self, last)), done
-
-    def asked(self, tasks: Sequence[Task]) -> np.ndarray:
-        """How often each skill must be done. int32 [task, skill]"""
-        return np.array([[task.count(skill) for skill in self.skills] for task in tasks], np.int32)
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
         """A random scene for each task. [task]"""
@@ -183,7 +179,7 @@ class Crafting:
 
     def events(self, states: State, actions: np.ndarray) -> list[str | None]:
         """Which skill each action of a demonstration did, if any."""
-        before = jax.tree.map(lambda leaf: leaf[:-1], states)
+        before = take(states, slice(-1))
         _, skills = step_many(self, *pad((before, actions)))
         return [(*self.skills, None)[skill] for skill in np.asarray(skills)[: len(actions)]]
 
@@ -191,9 +187,27 @@ class Crafting:
         """The picture for people."""
         return render.draw(self.rules, state)
 
-    def film(self, states: State, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        for time in range(len(actions) + 1):
-            yield time, self.draw(jax.tree.map(lambda leaf, time=time: leaf[time], states))
+    @cached_property
+    def board(self) -> Board:
+        return Board(
+            sheet=render.sheet(self.rules, ON_PAGE),
+            cell=ON_PAGE,
+            size=SIZE,
+            ground=render.GROUND.tolist(),
+            things=self.rules.names,
+            actions=ACTIONS,
+            encode=lambda states: np.column_stack([states.cells, states.agent, states.held]).astype(np.uint8),
+        )
+
+    def play(self, task: str | Iterable[str] | None, seed: int = 0) -> None:
+        from planvec.worlds.crafting import keyboard  # which is for this world
+
+        keyboard.play(self, task or self.sample_tasks((seed,), 1, *self.sizes)[0], seed)
+
+    def player(self, seed: int) -> Player:
+        from planvec.worlds.crafting.player import CraftingPlayer
+
+        return CraftingPlayer(self, seed)
 
     def _needs(self, task: Array) -> Array:
         """How many of each thing must be there at first: tools, and targets that no earlier skill makes."""

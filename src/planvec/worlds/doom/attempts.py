@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planvec.data.recordings import starts
+from planvec.data.recordings import starts_of
 from planvec.tasks import NO_SKILL
 from planvec.worlds.doom.expert import choose
 from planvec.worlds.doom.level import WAYPOINTS, Level
@@ -50,7 +50,8 @@ def attempt(level: Level, codes: np.ndarray, seeds: np.ndarray, noise: float) ->
 
 def retrace(level: Level, begin: State, actions: np.ndarray, lengths: np.ndarray) -> State:
     """All states of episodes whose actions lie end to end, end to end as well: one more than actions for each."""
-    first_actions, first_steps = starts(lengths), starts(lengths + 1)
+    first_actions = starts_of(lengths)
+    first_steps = starts_of(lengths + 1)
     every = State(*(np.repeat(part, lengths + 1, axis=0) for part in begin))
     state, going = begin, np.arange(len(lengths))
     for time in range(lengths.max(initial=0)):

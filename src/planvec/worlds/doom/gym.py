@@ -12,7 +12,7 @@ from planvec.tasks import Task, parse_range, parse_task
 from planvec.worlds.doom.level import WAYPOINTS
 from planvec.worlds.doom.motion import State, beginning, step
 from planvec.worlds.doom.scenes import random_scene
-from planvec.worlds.doom.world import Doom, Observation, check_size, check_task
+from planvec.worlds.doom.world import Doom, Observation, check_task
 
 FAR = 24.0  # metres; more than from any corner of a level to any other
 
@@ -41,7 +41,7 @@ class DoomEnv(gymnasium.Env):
         self.world = Doom(level, flags, workers=1)
         self.task = None if task is None else self._parse(task)
         self.skills = parse_range(skills)
-        check_size(self.skills[1])
+        self.world.check_size(self.skills[1])
         self.render_mode = render_mode
         self.observation_space, self.action_space = _spaces(self.world)
         self._state: State | None = None

@@ -1,10 +1,9 @@
 """The doom world: a first-person view of rooms in which four waypoints are to be reached. Drawn by ViZDoom."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from planvec.data.demonstrations import Demonstration
 from planvec.data.recordings import Recording, check_recording
 from planvec.errors import InputError
 from planvec.tasks import Task, encode_tasks, parse_task, show_task
-from planvec.worlds.doom import motion
+from planvec.worlds.doom import motion, painter
 from planvec.worlds.doom.attempts import attempt, retrace
 from planvec.worlds.doom.level import LEVELS, WAYPOINTS
 from planvec.worlds.doom.motion import ACTIONS, State, beginning, step, waypoints
@@ -20,6 +19,7 @@ from planvec.worlds.doom.pictures import beside_map, draw_map
 from planvec.worlds.doom.pool import IMAGE, Pool, check_installed
 from planvec.worlds.doom.scenes import random_scene
 from planvec.worlds.doom.sprites import COLOURS
+from planvec.worlds.protocol import HostedWorld, Painter, Progress, Session, no_progress
 from planvec.worlds.retrying import generator, keep_trying
 from planvec.worlds.spaces import View
 
@@ -30,7 +30,7 @@ HORIZONS = {"open": (43, 88, 134, 182), "rooms": (66, 138, 208, 274)}
 Observation = dict[str, np.ndarray]  # "image" uint8 [60, 80, 3], "waypoints" float32 [4, 3]
 
 
-class Doom:
+class Doom(HostedWorld):
     """The world; its engines start when they are first needed.
 
     A demonstration is kept as its scene and its actions: all states follow from them, and the images from the states.
@@ -39,9 +39,11 @@ class Doom:
     space = View(IMAGE, len(WAYPOINTS), len(ACTIONS))
     conditions = ("1", "2", "1+1", "2+2")
     glance = ("1", "1+1")
-    pairs, sizes = 20_000, (1, 3)
-    fps = 8
+    pairs = 20_000
+    sizes = (1, 3)
     skills = WAYPOINTS
+    examples = (("A",), ("C",))
+    too_much = "-{0}"
 
     def __init__(self, level: str = "open", flags: bool = True, workers: int | None = None) -> None:
         """`level`: "open" is one room of 12 metres, "rooms" are four of 8. `flags`: whether agents are told outright
@@ -75,18 +77,9 @@ class Doom:
         numbers = (motion.HEADINGS, motion.REACH, motion.RADIUS, motion.STRIDES)
         return hashlib.sha256(repr((rules, numbers)).encode()).hexdigest()[:16]
 
-    def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
-        """Distinct waypoints in any order, each number of them as likely as any other."""
-        check_size(high)
-        rng = generator(seed)
-        return [_any(rng, int(size)) for size in rng.integers(low, high + 1, count)]
-
-    def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
-        """No waypoint is in two parts of a sum."""
-        check_size(sum(sizes))
-        rng, ends = generator(seed), np.cumsum([0, *sizes])
-        wholes = [_any(rng, sum(sizes)) for _ in range(count)]
-        return [[whole[begin:end] for whole in wholes] for begin, end in pairwise(ends)]
+    @property
+    def painter(self) -> Painter:
+        return Painter(painter.start, (self.level.name,))
 
     def record(
         self,
@@ -94,7 +87,7 @@ class Doom:
         seed: Sequence[int],
         noise: float = 0.0,
         extras: str = "discard",
-        progress: Callable[[int], None] = lambda finished: None,
+        progress: Progress = no_progress,
     ) -> Recording:
         """A demonstration of each task by the expert; `noise` is the share of random actions.
 
@@ -105,7 +98,10 @@ class Doom:
             check_task(task)
         codes = encode_tasks(tasks, WAYPOINTS)
         rows, attempts = keep_trying(
-            *(tasks, seed, noise, extras == "keep"),
+            tasks,
+            seed,
+            noise,
+            keep_extras=extras == "keep",
             attempt=lambda which, seeds: attempt(self.level, codes[which], seeds, noise),
             progress=progress,
         )
@@ -117,7 +113,7 @@ class Doom:
             attempts=attempts,
         )
 
-    def replay(self, demos: Recording, progress: Callable[[int], None] = lambda drawn: None) -> dict[str, Any]:
+    def replay(self, demos: Recording, progress: Progress = no_progress) -> dict[str, Any]:
         """What is to be seen, and the State, at every step: the same with and without flags. `progress` is told how
         many images are drawn."""
         states = self._retrace(demos)
@@ -147,8 +143,8 @@ class Doom:
         agents, markers = zip(*drawn, strict=True)
         return beginning(np.stack(agents), np.stack(markers))
 
-    def start(self, scenes: State) -> "Episodes":
-        return Episodes(self, scenes)
+    def start(self, scenes: State) -> "DoomSession":
+        return DoomSession(self, scenes)
 
     def demonstrate(
         self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
@@ -176,7 +172,7 @@ class Doom:
             yield time, self._picture(view, states.take(slice(time, time + 1)), states.agent[: time + 1, :2])
 
     def horizon(self, sizes: Sequence[int]) -> int:
-        check_size(sum(sizes))
+        self.check_size(sum(sizes))
         return HORIZONS[self.level.name][sum(sizes) - 1]
 
     def _retrace(self, demos: Recording) -> State:
@@ -188,17 +184,12 @@ class Doom:
         return beside_map(view, draw_map(self.level, *(part[0] for part in state), trail))
 
 
-class Episodes:
+class DoomSession(Session):
     """Episodes under way. Moving is arithmetic; only observing takes an engine."""
 
     def __init__(self, world: Doom, states: State) -> None:
         self._world, self._states = world, states
         self._seen: Observation | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
 
     def observe(self) -> Observation:
         if self._seen is None:
@@ -221,15 +212,6 @@ class Episodes:
 def _state(step: Any) -> State:
     """Of a stored step, or as it is."""
     return step if isinstance(step, State) else step["state"]
-
-
-def _any(rng: np.random.Generator, size: int) -> Task:
-    return tuple(WAYPOINTS[i] for i in rng.permutation(len(WAYPOINTS))[:size])
-
-
-def check_size(size: int) -> None:
-    if size > len(WAYPOINTS):
-        raise InputError(f"there are {len(WAYPOINTS)} waypoints, each to be visited once; {size} are too many")
 
 
 def check_task(task: Task) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from planvec.data.recordings import starts_of
 from planvec.worlds.tabletop.geometry import CUBES, FINGER, FINGER_TRAVEL, GRIPPER, TABLE
 
 THICKNESS, WIDTH, BELOW = 2 * FINGER[0], FINGER[1], FINGER[2]
@@ -76,7 +77,7 @@ def trajectory(start: Pose, poses: list[Pose]) -> np.ndarray:
     begins = np.concatenate([[start], ends[:-1]])
     moves = _steps(begins, ends)
     total = moves + np.rint(ends[:, 5] / STEP).astype(int)
-    step = np.arange(total.sum()) - np.repeat(np.cumsum(total) - total, total) + 1
+    step = np.arange(total.sum()) - np.repeat(starts_of(total), total) + 1
     along = np.minimum(step / np.maximum(np.repeat(moves, total), 1), 1)[:, None]
     smooth = along * along * (3 - 2 * along)
     begins, ends = np.repeat(begins, total, axis=0), np.repeat(ends, total, axis=0)

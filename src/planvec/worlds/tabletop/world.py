@@ -3,18 +3,17 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Self
 
 import numpy as np
-from jax import Array
 
 from planvec.data.demonstrations import Demonstration
 from planvec.data.recordings import Recording, check_recording
 from planvec.errors import InputError
 from planvec.tasks import Task, encode_tasks, parse_task, show_task
+from planvec.worlds.protocol import HostedWorld, Painter, Progress, Session, no_progress
 from planvec.worlds.retrying import DONE, EXTRAS, TRIES, generator, keep_trying, seed_words
 from planvec.worlds.spaces import Objects
-from planvec.worlds.tabletop import layouts, skills
+from planvec.worlds.tabletop import layouts, painter, skills
 from planvec.worlds.tabletop.attempts import attempt
 from planvec.worlds.tabletop.geometry import CORNERS, CUBE, OBJECTS
 from planvec.worlds.tabletop.pool import Pool
@@ -31,16 +30,19 @@ PICTURE = {"width": 320, "height": 240}
 SKIPPED = 2  # of so many pictures that the simulator offers, one is in a film
 
 
-class Tabletop:
+class Tabletop(HostedWorld):
     """The world; its simulators start when they are first needed."""
 
     name = "tabletop"
     space = Objects(len(OBJECTS), tuple(CORNERS.values()), 2 * CUBE)
     conditions = ("1", "2", "1+1")
     glance = ("1", "1+1")
-    pairs, sizes = 90_000, (1, 2)
+    pairs = 90_000
     fps = 12
     skills = SKILLS
+    examples = (("Stack(red,blue)",), ("PlaceInBox(green)",))
+    too_much = "{1} - {0}"
+    painter = Painter(painter.start)
 
     def __init__(self, workers: int | None = None) -> None:
         """`workers`: processes that simulate, as many as there are cores unless told. It changes no result."""
@@ -83,7 +85,7 @@ class Tabletop:
         seed: Sequence[int],
         noise: float = 0.0,
         extras: str = "discard",
-        progress: Callable[[int], None] = lambda finished: None,
+        progress: Progress = no_progress,
     ) -> Recording:
         """A demonstration of each task by the expert; `noise` is the error of its hand, a share of a cube's side.
 
@@ -92,7 +94,10 @@ class Tabletop:
         check_recording(noise, extras)
         codes = encode_tasks(tasks, SKILLS)
         rows, attempts = keep_trying(
-            *(tasks, seed, noise, extras == "keep"),
+            tasks,
+            seed,
+            noise,
+            keep_extras=extras == "keep",
             attempt=lambda which, seeds: self.pool.attempt(codes[which], seeds, noise),
             progress=progress,
             block_size=ATTEMPTS,
@@ -104,13 +109,6 @@ class Tabletop:
             extras=np.array([row.extras for row in rows], np.int32),
             attempts=attempts,
         )
-
-    def replay(self, demos: Recording, progress: Callable[[int], None] = lambda replayed: None) -> np.ndarray:
-        """Where everything was, at every step. float32 [all steps, 18]"""
-        return demos.stored["steps"]
-
-    def decode(self, step: Array) -> Array:
-        return step
 
     def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, last, steps = demos.first_steps, demos.last_steps, demos.stored["steps"]
@@ -128,8 +126,8 @@ class Tabletop:
         rngs = [generator((*seed, i)) for i in range(len(tasks))]
         return self.pool.place(np.stack([layouts.random_layout(*both) for both in zip(rngs, tasks, strict=True)]))
 
-    def start(self, scenes: np.ndarray) -> "Episodes":
-        return Episodes(self.pool, scenes)
+    def start(self, scenes: np.ndarray) -> "TabletopSession":
+        return TabletopSession(self.pool, scenes)
 
     def demonstrate(
         self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
@@ -168,17 +166,12 @@ class Tabletop:
         return HORIZONS.get(tuple(sizes), HORIZONS[1,] * sum(sizes))
 
 
-class Episodes:
+class TabletopSession(Session):
     """Episodes under way. The simulator remembers nothing, so a state is all there is to keep of each."""
 
     def __init__(self, pool: Pool, states: np.ndarray) -> None:
         self._pool, self._states = pool, states
         self._at_first = relations(positions(states))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
 
     def observe(self) -> np.ndarray:
         return positions(self._states)

@@ -1,4 +1,4 @@
-"""Recording the crafting expert: thousands of attempts at once on the accelerator, and their replay."""
+"""The crafting expert at work: thousands of attempts at once on the accelerator, and their replay."""
 
 from collections.abc import Callable
 from functools import partial
@@ -105,16 +105,26 @@ def record(
     A pool of attempts runs in lockstep on the accelerator; whenever some have ended, the next ones take their places.
     What comes out depends on (seed, demonstration, attempt) alone, not on the size of the pool.
     """
-    tasks, threshold = _widen(tasks), jnp.uint32(min(round(noise * 2**32), 2**32 - 1))
+    tasks = _widen(tasks)
+    threshold = jnp.uint32(min(round(noise * 2**32), 2**32 - 1))  # random words below it are noise
     limits = np.array([world.horizon([max(1, n)]) for n in np.sum(tasks != NO_SKILL, axis=1)], np.int32)
-    pool, kept = _Pool(_lanes(len(tasks)), int(limits.max())), _Kept(tasks)
+    pool = _Pool(_lanes(len(tasks)), int(limits.max()))
+    kept = _Kept(tasks)
     nothing = np.full((len(pool.item), tasks.shape[1]), NO_SKILL, np.int8)
     attempts = jax.vmap(partial(_begin, world, seed))(pool.item, pool.tries, nothing)
     while kept.count < len(tasks):
         fresh = pool.fill(len(tasks))
         attempts, moves = _chunk(
-            *(world, seed, attempts, fresh, pool.item, pool.tries, tasks[pool.item], threshold),
-            *(limits[pool.item], keep_extras),
+            world,
+            seed,
+            attempts,
+            fresh,
+            items=pool.item,
+            tries=pool.tries,
+            tasks=tasks[pool.item],
+            noise=threshold,
+            limits=limits[pool.item],
+            keep_extras=keep_extras,
         )
         seen = jax.tree.map(np.asarray, attempts._replace(key=None))
         pool.note(np.asarray(moves), seen)

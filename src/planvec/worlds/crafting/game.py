@@ -1,6 +1,6 @@
-"""Episodes of the crafting world: a state, a task, what has been done of it, and how they begin and end.
+"""Games of the crafting world: a state, a task, what has been done of it, and how they begin and end.
 
-Pure functions of one episode, like the world's; the gymnasium environments and the benchmark are built on them.
+Pure functions of one game, like the world's; the gymnasium environments and the benchmark are built on them.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from planvec.worlds.crafting.world import Crafting
 
 
-class Episode(NamedTuple):
+class Game(NamedTuple):
     state: State
     asked: Array  # uint8 [skill], how often the task asks for each skill
     done: Array  # uint8 [skill], how often each has been done
     time: Array  # int32 []
-    horizon: Array  # int32 [], when the episode is cut off
+    horizon: Array  # int32 [], when the game is cut off
 
 
 class Outcome(NamedTuple):
@@ -33,11 +33,11 @@ class Outcome(NamedTuple):
     truncated: Array  # bool [], the horizon is reached
 
 
-def begin(world: "Crafting", key: Array, task: Array) -> Episode:
+def begin(world: "Crafting", key: Array, task: Array) -> Game:
     """A fresh scene for an encoded task."""
     asked = world.count_skills(task)
     horizons = jnp.array([world.horizon([max(1, count)]) for count in range(len(task) + 1)], jnp.int32)
-    return Episode(
+    return Game(
         state=world.reset(key, task),
         asked=asked,
         done=jnp.zeros_like(asked),
@@ -46,21 +46,21 @@ def begin(world: "Crafting", key: Array, task: Array) -> Episode:
     )
 
 
-def advance(world: "Crafting", episode: Episode, action: Array) -> tuple[Episode, Outcome]:
+def advance(world: "Crafting", game: Game, action: Array) -> tuple[Game, Outcome]:
     """One action."""
-    state, skill = world.step(episode.state, action)
+    state, skill = world.step(game.state, action)
     happened = jnp.arange(len(world.skills)) == skill
-    done, time = episode.done + happened.astype(jnp.uint8), episode.time + 1
-    reward = jnp.sum(happened & (episode.done < episode.asked), dtype=jnp.float32)
-    terminated = jnp.all(done >= episode.asked)
-    outcome = Outcome(reward, terminated, ~terminated & (time >= episode.horizon))
-    return episode._replace(state=state, done=done, time=time), outcome
+    done, time = game.done + happened.astype(jnp.uint8), game.time + 1
+    reward = jnp.sum(happened & (game.done < game.asked), dtype=jnp.float32)
+    terminated = jnp.all(done >= game.asked)
+    outcome = Outcome(reward, terminated, ~terminated & (time >= game.horizon))
+    return game._replace(state=state, done=done, time=time), outcome
 
 
 def advance_and_reset(
-    world: "Crafting", episode: Episode, action: Array, fresh: Callable[[], Episode]
-) -> tuple[Episode, Episode, Outcome]:
-    """One action; where it ends the episode, a new one begins. Also returns the episode as the action left it."""
-    final, outcome = advance(world, episode, action)
+    world: "Crafting", game: Game, action: Array, fresh: Callable[[], Game]
+) -> tuple[Game, Game, Outcome]:
+    """One action; where it ends the game, a new one begins. Also returns the game as the action left it."""
+    final, outcome = advance(world, game, action)
     over = outcome.terminated | outcome.truncated
     return jax.tree.map(lambda new, old: jnp.where(over, new, old), fresh(), final), final, outcome

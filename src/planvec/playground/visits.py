@@ -11,13 +11,15 @@ from typing import Any
 
 from planvec.data.demonstrations import Demonstration
 from planvec.errors import InputError
+from planvec.evaluation.acting import sizes_of
 from planvec.expressions import Expression, ExpressionError, parse
 from planvec.plans import AnyPlan
-from planvec.playground import frames, terms
-from planvec.playground.actors import Actor, Episode, Step
-from planvec.playground.recorder import Recorder
-from planvec.playground.studio import Studio
+from planvec.playground import pictures, terms
+from planvec.playground.actors import Actor, Step, Watched
+from planvec.playground.scheduling import Rounds
+from planvec.playground.sharing import SharedWorld
 from planvec.tasks import Task, parse_task
+from planvec.worlds.protocol import Player
 
 Message = dict[str, Any]
 
@@ -42,16 +44,16 @@ class Kept:
     plans: dict[str, AnyPlan] = field(default_factory=dict)
 
 
-class Session:
+class Visit:
     """What one page asks for, one message after the other."""
 
-    def __init__(self, studios: Mapping[str, Studio], send: Callable[[Message], None]) -> None:
+    def __init__(self, worlds: Mapping[str, SharedWorld], send: Callable[[Message], None]) -> None:
         """`send` must not wait."""
-        self.studios, self.send = studios, send
-        self.studio: Studio | None = None
+        self.worlds, self.send = worlds, send
+        self._entered: SharedWorld | None = None
         self.shelf: dict[str, Kept] = {}
-        self.recorder: Recorder | None = None
-        self.watched: list[tuple[str, Episode]] = []  # agents by name, and what they act in
+        self.player: Player | None = None
+        self.watched: list[tuple[str, Watched]] = []  # agents by name, and what they act in
         self.run = 0  # its number
         self._allowance, self._last = float(BURST), time.monotonic()
         self._handlers = {
@@ -69,6 +71,18 @@ class Session:
             "map": self._map,
         }
 
+    @property
+    def shared(self) -> SharedWorld:
+        """The world that was entered."""
+        if self._entered is None:
+            raise InputError("open a world first")
+        return self._entered
+
+    @property
+    def _rounds(self) -> Rounds:
+        assert self.shared.rounds is not None  # it is open
+        return self.shared.rounds
+
     async def handle(self, message: Any) -> None:
         """Answer one message."""
         self._count()
@@ -78,8 +92,8 @@ class Session:
             asked = _field(message, "do", str)
             if asked not in self._handlers:
                 raise InputError(f"there is nothing called '{asked[:40]}' to do")
-            if asked != "open" and self.studio is None:
-                raise InputError("open a world first")
+            if asked != "open":
+                _ = self.shared  # complains where there is none yet
             answer = await self._handlers[asked](message)
             if answer:
                 self.send(answer | {"number": number})
@@ -91,8 +105,8 @@ class Session:
 
     def close(self) -> None:
         """The page is gone: nothing goes on."""
-        for name, episode in self.watched:
-            self.studio.leave(name, episode)
+        for _, episode in self.watched:
+            self._rounds.leave(episode)
         self.watched = []
 
     def _count(self) -> None:
@@ -106,19 +120,19 @@ class Session:
     async def _open(self, message: Message) -> Message:
         """Enter a world: the shelf is empty then."""
         name = _field(message, "world", str)
-        if name not in self.studios:
-            raise InputError(f"no world is called '{name[:40]}'; there is {', '.join(self.studios)}")
+        if name not in self.worlds:
+            raise InputError(f"no world is called '{name[:40]}'; there is {', '.join(self.worlds)}")
         self.close()
-        self.studio, self.shelf, self.recorder = None, {}, None
-        await self.studios[name].open()
-        self.studio = self.studios[name]
-        return {"is": "world", **self.studio.describe()}
+        self._entered, self.shelf, self.player = None, {}, None
+        await self.worlds[name].open()
+        self._entered = self.worlds[name]
+        return {"is": "world", **self.shared.describe()}
 
     async def _demonstrate(self, message: Message) -> Message:
         """A demonstration by the expert."""
         name = self._free_name(message)
         task, seed = self._task(message), _whole(message, "seed", SEEDS)
-        return await self._put(name, await self.studio.do(self.studio.world.demonstrate, task, seed))
+        return await self._put(name, await self.shared.do(self.shared.world.demonstrate, task, seed))
 
     async def _replay(self, message: Message) -> Message:
         """A demonstration that somebody gave before, from its scene and its actions."""
@@ -127,43 +141,43 @@ class Session:
             raise InputError("moves are numbers of actions, a digit each")
 
         def replay() -> Demonstration:
-            recorder = Recorder(self.studio.world, seed)
+            player = self.shared.world.player(seed)
             for move in moves:
-                recorder.move(int(move))
-            return recorder.demonstration()
+                player.move(int(move))
+            return player.demonstration()
 
-        return await self._put(name, await self.studio.do(replay))
+        return await self._put(name, await self.shared.do(replay))
 
     async def _forget(self, message: Message) -> None:
         self.shelf.pop(_field(message, "name", str), None)
 
     async def _play(self, message: Message) -> Message:
         """Begin a demonstration by the visitor."""
-        self.recorder = await self.studio.do(Recorder, self.studio.world, _whole(message, "seed", SEEDS))
+        self.player = await self.shared.do(self.shared.world.player, _whole(message, "seed", SEEDS))
         return self._recorded()
 
     async def _move(self, message: Message) -> Message:
         action = _whole(message, "action", 100)
-        await self.studio.do(self._own_recorder().move, action)
+        await self.shared.do(self._own_player().move, action)
         return self._recorded()
 
     async def _keep(self, message: Message) -> Message:
         """What the visitor did becomes a demonstration."""
         name = self._free_name(message)
-        answer = await self._put(name, await self.studio.do(self._own_recorder().demonstration))
-        self.recorder = None
+        answer = await self._put(name, await self.shared.do(self._own_player().demonstration))
+        self.player = None
         return answer
 
     async def _read(self, message: Message) -> Message:
         """What a plan holds, in words, in numbers and on the map; and what each demonstration does."""
         actor_name = _field(message, "agent", str)
-        expression, actor = self._expression(message), self.studio.actor(actor_name)
+        expression, actor = self._expression(message), self.shared.actor(actor_name)
         demos = self._demos()
         task = terms.wanted(expression, demos)
-        self.studio.world.asked([task])  # complains where that cannot be asked for
+        self.shared.world.asked([task])  # complains where that cannot be asked for
         plan = await self._combined(expression, actor_name)
         plans = {name: await self._plan(name, actor_name) for name in self.shelf}
-        map_ = self.studio.map_of(actor_name)
+        map_ = self.shared.map_of(actor_name)
         return {
             "is": "reading",
             "task": task,
@@ -185,9 +199,10 @@ class Session:
         self.close()
         self.run += 1
         for stage, (name, plan) in enumerate(zip(names, plans, strict=True)):
-            episode = await self.studio.do(self.studio.actor(name).begin, plan, task, offered, seed)
+            begin = self.shared.actor(name).begin
+            episode = await self.shared.do(begin, plan, task, offered, seed, sizes_of(expression, demos))
             self.watched.append((name, episode))
-            self.studio.watch(name, episode, self._show(self.run, stage))
+            self._rounds.watch(episode, self._show(self.run, stage))
         stages = [await self._stage(name, episode) for name, episode in self.watched]
         asked = {"task": task, "counts": terms.counts(expression, demos), "horizon": episode.horizon}
         return {"is": "begun", "run": self.run, **asked, "stages": stages}
@@ -196,8 +211,8 @@ class Session:
         """How many steps there should be to see. Of a run that is over, nothing is wanted."""
         run, upto = _whole(message, "run", SEEDS), _whole(message, "upto", SEEDS)
         if run == self.run:
-            for name, episode in self.watched:
-                self.studio.want(name, episode, min(upto, episode.time + AHEAD))
+            for _, episode in self.watched:
+                self._rounds.want(episode, min(upto, episode.time + AHEAD))
 
     async def _stop(self, message: Message) -> None:
         self.close()
@@ -205,54 +220,64 @@ class Session:
     async def _map(self, message: Message) -> Message:
         """Where the plans of many demonstrations lie."""
         name = _field(message, "agent", str)
-        found = await self.studio.map(name)
+        found = await self.shared.map(name)
         return {"is": "map", "agent": name, "map": found.as_dict() if found else None}
 
-    async def _stage(self, name: str, episode: Episode) -> Message:
+    async def _stage(self, name: str, episode: Watched) -> Message:
         """An episode before anything has been done."""
-        actor = self.studio.actor(name)
-        picture = await self.studio.do(actor.picture, episode)
+        actor = self.shared.actor(name)
+        picture = await self.shared.do(episode.picture)
         return {"agent": name, "picture": picture, "left": actor.read(episode.plan)}
 
     def _show(self, run: int, stage: int) -> Callable[[Step], None]:
         def show(step: Step) -> None:
             told = {"is": "step", "run": run, "stage": stage, **step._asdict()}
             if step.over:
-                name, episode = self.watched[stage]
-                told["end"] = {"success": episode.success, "extras": episode.extras, "events": episode.events}
-                self.studio.leave(name, episode)
+                _, episode = self.watched[stage]
+                told["end"] = {
+                    "success": episode.success,
+                    "exact": episode.exact,
+                    "extras": episode.extras,
+                    "events": episode.events,
+                }
+                self._rounds.leave(episode)
             self.send(told)
 
         return show
 
     async def _put(self, name: str, demo: Demonstration) -> Message:
         """Put a demonstration onto the shelf."""
-        world = self.studio.world
-        film = await self.studio.do(frames.film, world, demo.steps, demo.actions)
-        events = await self.studio.do(world.events, demo.steps, demo.actions)
+        world = self.shared.world
+        film = await self.shared.do(pictures.film, world, demo.steps, demo.actions)
+        events = await self.shared.do(world.events, demo.steps, demo.actions)
         self.shelf[name] = Kept(demo)
         return {"is": "demonstration", "name": name, "task": demo.task, "film": film, "events": events}
 
     async def _plan(self, name: str, agent: str) -> AnyPlan:
         kept = self.shelf[name]
         if agent not in kept.plans:
-            kept.plans[agent] = await self.studio.do(self.studio.actor(agent).plan, kept.demo)
+            kept.plans[agent] = await self.shared.do(self.shared.actor(agent).plan, kept.demo)
         return kept.plans[agent]
 
     async def _combined(self, expression: Expression, agent: str) -> AnyPlan:
         """What an expression stands for, to an agent."""
         plans = {name: await self._plan(name, agent) for name in expression.names}
-        return self.studio.actor(agent).combine(expression, plans)
+        return self.shared.actor(agent).combine(expression, plans)
 
     def _recorded(self) -> Message:
-        recorder = self._own_recorder()
-        done = [event for event in recorder.events if event]
-        return {"is": "played", "picture": recorder.picture, "done": done, "steps": len(recorder.actions)}
+        player = self._own_player()
+        done = [event for event in player.events if event]
+        return {
+            "is": "played",
+            "picture": pictures.still(self.shared.world, player.steps[-1]),
+            "done": done,
+            "steps": len(player.actions),
+        }
 
-    def _own_recorder(self) -> Recorder:
-        if not self.recorder:
+    def _own_player(self) -> Player:
+        if not self.player:
             raise InputError("begin a demonstration of your own first")
-        return self.recorder
+        return self.player
 
     def _demos(self) -> dict[str, Demonstration]:
         return {name: kept.demo for name, kept in self.shelf.items()}
@@ -275,7 +300,7 @@ class Session:
         skills = _field(message, "task", list)
         if not 1 <= len(skills) <= SKILLS or not all(isinstance(skill, str) for skill in skills):
             raise InputError(f"choose 1 to {SKILLS} skills")
-        return parse_task([skill[:60] for skill in skills], self.studio.world.skills)
+        return parse_task([skill[:60] for skill in skills], self.shared.world.skills)
 
 
 def _described(actor: Actor, map_: Any, plan: AnyPlan) -> Message:

@@ -1,0 +1,49 @@
+"""Episodes in a pure world, stepped from outside as those in a hosted one are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax import Array
+
+from planvec.worlds.protocol import PureWorld, Session
+
+
+class PureSession(Session):
+    """States, and how often each skill was done."""
+
+    def __init__(self, world: PureWorld, scenes: Any) -> None:
+        self._world, self._states = world, lambda: scenes
+        self._done = np.zeros((len(jax.tree.leaves(scenes)[0]), len(world.skills)), int)
+
+    def observe(self) -> Any:
+        return _observe(self._world, self._states())
+
+    def step(self, actions: np.ndarray) -> np.ndarray:
+        states, skills = _step(self._world, self._states(), actions)
+        self.follow(lambda: states, np.asarray(skills))
+        return np.ones(len(actions), bool)
+
+    def follow(self, states: Callable[[], Any], skills: np.ndarray) -> None:
+        """One action further, which was done elsewhere: where it led, asked for when somebody wants to know, and the
+        number of the skill that it did. [episode]"""
+        self._states = states
+        self._done = self._done + (skills[:, None] == np.arange(len(self._world.skills)))
+
+    def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (self._done >= asked).all(axis=1), (self._done <= asked).all(axis=1)
+
+    def steps(self) -> Any:
+        return jax.tree.map(np.asarray, self._states())
+
+
+@eqx.filter_jit
+def _observe(world: PureWorld, states: Any) -> Any:
+    return jax.vmap(world.observe)(states)
+
+
+@eqx.filter_jit
+def _step(world: PureWorld, states: Any, actions: Array) -> tuple[Any, Array]:
+    return jax.vmap(world.step)(states, actions)
