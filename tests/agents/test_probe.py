@@ -17,7 +17,8 @@ from planvec.agents.probe import PROBE, RIDGES, Probe, Reading, load_probe, prog
 from planvec.analysis import corpus
 from planvec.analysis.probes import fit, fit_probe, longest
 from planvec.errors import InputError
-from planvec.evaluation.scores import evaluate, make_trial
+from planvec.evaluation.scores import evaluate
+from planvec.evaluation.trials import make_trial
 from planvec.worlds import make
 
 

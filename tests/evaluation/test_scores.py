@@ -12,7 +12,8 @@ from oracles.boards import plain
 
 from planvec.agents import build
 from planvec.errors import InputError
-from planvec.evaluation.scores import Score, evaluate, make_trial, random_trial, strangers, sum_plans
+from planvec.evaluation.scores import Score, evaluate, sum_plans
+from planvec.evaluation.trials import make_trial, random_trial, strangers
 from planvec.tasks import FRESH, parse_condition
 from planvec.worlds import make
 

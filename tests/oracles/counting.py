@@ -6,15 +6,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from planvec.data.recordings import Recording
+from planvec.worlds.protocol import PureWorld
 
 SKILLS, SCENE = 4, 8  # numbers in an observation: how often each skill was done, one of the order, those of the scene
 WIDTH = SKILLS + 1 + SCENE
 
 
-class Counting:
+class Counting(PureWorld):
     """A world with nothing in it but counts: an action does a skill, and an observation says what was done."""
 
-    name, skills, sizes = "counting", ("a", "b", "c", "d"), (2, 4)
+    name, space, skills, sizes = "counting", None, ("a", "b", "c", "d"), (2, 4)
     conditions = ("3", "1+1")
 
     def sample_tasks(self, seed, count, low, high):
@@ -24,10 +25,7 @@ class Counting:
     def sample_parts(self, seed, count, sizes):
         return [self.sample_tasks((*seed, i), count, size, size) for i, size in enumerate(sizes)]
 
-    def asked(self, tasks):
-        return np.array([[task.count(skill) for skill in self.skills] for task in tasks], np.int32)
-
-    def record(self, tasks, seed, noise, extras, progress=lambda finished: None):
+    def record(self, tasks, seed, noise=0.0, extras="discard", progress=lambda finished: None):
         steps, rng = [], np.random.default_rng(seed)
         for task in tasks:
             done = np.zeros((len(task) + 1, SKILLS + 1), np.float32)
@@ -41,15 +39,9 @@ class Counting:
         lengths = np.array([len(task) for task in tasks], np.int32)
         return Recording({"steps": np.concatenate(steps).astype(np.float32)}, actions, lengths, none, none)
 
-    def replay(self, recording, progress=lambda replayed: None):
-        return recording.stored["steps"]
-
-    def decode(self, step):
-        return step
-
     def ends(self, recording):
-        ends, steps = np.cumsum(recording.lengths + 1), recording.stored["steps"]
-        return steps[ends - recording.lengths - 1], steps[ends - 1], steps[ends - 1][:, :SKILLS].astype(np.int32)
+        first, last = (recording.stored["steps"][at] for at in (recording.first_steps, recording.last_steps))
+        return first, last, last[:, :SKILLS].astype(np.int32)
 
     def events(self, steps, actions):
         return [self.skills[action] for action in actions]

@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 from planvec.agents import build
 from planvec.io.checkpoints import save_json, save_tree
 from planvec.playground import server
-from planvec.playground.studio import open_studios
+from planvec.playground.sharing import shared_worlds
 from planvec.training.runs import CONFIG, WEIGHTS
 from planvec.worlds.spaces import Images
 
@@ -37,10 +37,10 @@ def untrained(tmp_path_factory):
 @pytest.fixture(scope="session")
 def playground(untrained):
     """The whole thing at an address of its own."""
-    studios = open_studios(runs=[untrained])
+    worlds = shared_worlds("crafting", [untrained])
     with server.listen(0) as listener:
         port = listener.getsockname()[1]
-        app = server.make_app(studios, port, "crafting")
+        app = server.make_app(worlds, port, "crafting")
         running = uvicorn.Server(server.config(app))
         thread = threading.Thread(target=running.run, args=([listener],))
         thread.start()
@@ -48,7 +48,7 @@ def playground(untrained):
             port=port,
             address=f"http://127.0.0.1:{port}",
             state=app.state,
-            studio=studios["crafting"],
+            shared=worlds["crafting"],
             untrained=untrained,
         )
         running.should_exit = True

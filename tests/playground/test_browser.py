@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 import planvec as pv
 from planvec.errors import InputError
-from planvec.playground import studio
+from planvec.playground import sharing
 from planvec.playground.recorder import Recorder
 
 START = "#world=crafting&A=ChopTree~0&B=MakeBread%2CEatBread~1&plan=A+%2B+B&scene=0&agent=crafting"
@@ -297,7 +297,7 @@ def test_a_page_that_is_closed_leaves_nothing_running(open_page, playground):
     page.get_by_role("button", name="Run").click()
     expect(page.locator(".steps")).to_have_text(re.compile("step [1-9]"))
     page.close()
-    assert eventually(lambda: not any(playground.studio.audiences.values()) and not playground.state.visitors)
+    assert eventually(lambda: not any(playground.shared.audiences.values()) and not playground.state.visitors)
 
 
 def test_a_foreign_page_gets_no_socket(browser, playground):
@@ -390,7 +390,7 @@ def test_a_world_that_cannot_be_opened(open_page, playground, monkeypatch):
     def missing(name):
         raise InputError("the tabletop needs mujoco: pip install 'planvec[tabletop]'")
 
-    monkeypatch.setattr(studio, "make", missing)
+    monkeypatch.setattr(sharing, "make", missing)
     page = open_page("#world=tabletop")  # which no other test opens
     expect(page.locator("#notice")).to_contain_text("the tabletop needs mujoco: pip install 'planvec[tabletop]'")
     expect(page.locator("#notice")).to_contain_text("If you started with make play")

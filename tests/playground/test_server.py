@@ -9,7 +9,7 @@ from playground.visitor import eventually
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from planvec.errors import InputError
-from planvec.playground import server, session
+from planvec.playground import server, visits
 
 
 def get(playground, path="/", method="GET", **headers):
@@ -112,7 +112,7 @@ def test_what_is_no_message_ends_a_session(visit):
 
 def test_too_many_messages_end_a_session(visit):
     with visit() as visitor:
-        for _ in range(2 * session.BURST):
+        for _ in range(2 * visits.BURST):
             visitor.tell(do="nothing")
         assert closed(visitor) == 1008
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from planvec.benchmarks.measure import Row
 from planvec.errors import InputError
-from planvec.worlds import WORLDS
+from planvec.worlds import registrations
 
 try:
     from websockets.asyncio.client import ClientConnection, connect
@@ -32,7 +32,7 @@ class _Closed(Exception):
 
 
 def run(
-    batches: tuple[int, ...] | None = None, seconds: float = SECONDS, worlds: Sequence[str] = tuple(WORLDS)
+    batches: tuple[int, ...] | None = None, seconds: float = SECONDS, worlds: Sequence[str] = tuple(registrations())
 ) -> Iterator[Row]:
     """Measure everything, a row at a time. `batches`: how many watch at once."""
     with server() as address:

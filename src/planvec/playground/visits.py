@@ -179,7 +179,7 @@ class Visit:
         plans = {name: await self._plan(name, actor_name) for name in self.shelf}
         map_ = self.shared.map_of(actor_name)
         return {
-            "is": "reading",
+            "is": "meaning",
             "task": task,
             "counts": terms.counts(expression, demos),
             "terms": terms.terms(expression),

@@ -11,7 +11,7 @@ from oracles.boards import BOARD, plain, state
 
 from planvec.errors import InputError
 from planvec.tasks import encode_tasks
-from planvec.worlds.crafting import recording
+from planvec.worlds.crafting import attempts
 from planvec.worlds.crafting.expert import choose, tick_off
 from planvec.worlds.crafting.rules import DROP, PICKUP, RULES
 from planvec.worlds.crafting.world import Crafting
@@ -123,7 +123,7 @@ def test_kept_extras_are_counted():
 def test_recordings_do_not_depend_on_how_many_run_at_once(monkeypatch):
     tasks = WORLD.sample_tasks((5,), 40, 1, 3)
     together = WORLD.record(tasks, (6,), 0.1)
-    monkeypatch.setattr(recording, "_lanes", lambda count: 4)
+    monkeypatch.setattr(attempts, "_lanes", lambda count: 4)
     apart = WORLD.record(tasks, (6,), 0.1)
     jax.tree.map(np.testing.assert_array_equal, together, apart)
 
@@ -158,7 +158,7 @@ def test_bad_options(options, message):
 
 
 def test_an_impossible_task_is_given_up(monkeypatch):
-    monkeypatch.setattr(recording, "TRIES", 3)
+    monkeypatch.setattr(attempts, "TRIES", 3)
     monkeypatch.setattr(Crafting, "horizon", lambda self, skills: 1)
     with pytest.raises(InputError, match="3 times"):
         WORLD.record([("ChopTree",) * 6], (0,))

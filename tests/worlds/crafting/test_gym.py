@@ -10,7 +10,7 @@ from oracles.boards import state
 import planvec  # noqa: F401  (registers the environments)
 from planvec.errors import InputError
 from planvec.tasks import encode_tasks
-from planvec.worlds.crafting.episode import Episode, advance
+from planvec.worlds.crafting.game import Game, advance
 from planvec.worlds.crafting.expert import choose, tick_off
 from planvec.worlds.crafting.world import Crafting
 
@@ -35,7 +35,7 @@ def follow_expert(env, task, seed):
     _, info = env.reset(seed=seed, options={"task": list(task)})
     assert info["task"] == task and sum(info["skills_done"].values()) == 0
     for time in range(1, 90):
-        action, _ = decide(env.unwrapped._episode.state, left)
+        action, _ = decide(env.unwrapped._game.state, left)
         before = dict(info["skills_done"])
         observation, reward, terminated, truncated, info = env.step(int(action))
         done = [skill for skill in WORLD.skills if info["skills_done"][skill] > before[skill]]
@@ -66,7 +66,7 @@ def test_an_episode_is_cut_off_at_the_horizon():
 def test_only_what_the_task_asks_for_is_rewarded():
     scene = state({(5, 6): "bread", (5, 7): "tree"}, (5, 5), "axe")
     asked = np.array([1, 0, 0, 0, 0], np.uint8)
-    episode = Episode(scene, asked, np.zeros(5, np.uint8), np.int32(0), np.int32(90))
+    episode = Game(scene, asked, np.zeros(5, np.uint8), np.int32(0), np.int32(90))
     episode, outcome = advance(WORLD, episode, np.uint8(3))
     assert episode.done.tolist() == [0, 0, 0, 0, 1] and outcome.reward == 0 and not outcome.terminated
     episode, outcome = advance(WORLD, episode, np.uint8(3))

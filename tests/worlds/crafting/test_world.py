@@ -242,7 +242,7 @@ def test_a_new_object_and_rule_need_no_new_code():
 
     env = CraftingEnv(task="MillFlour", rules=FLOUR)
     env.reset(seed=0)
-    env._episode = env._episode._replace(state=before)
+    env._game = env._game._replace(state=before)
     _, reward, terminated, *_, info = env.step(RIGHT)
     assert reward == 1 and terminated and info["skills_done"]["MillFlour"] == 1
 

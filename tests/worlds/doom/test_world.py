@@ -12,7 +12,8 @@ from planvec.cli import main
 from planvec.data import folders
 from planvec.data.folders import Recipe, collect
 from planvec.errors import InputError
-from planvec.evaluation.scores import evaluate, make_trial
+from planvec.evaluation.scores import evaluate
+from planvec.evaluation.trials import make_trial
 from planvec.tasks import encode_tasks
 from planvec.worlds import VARIANTS, WORLDS, make, retrying
 from planvec.worlds.doom import world

@@ -19,7 +19,8 @@ from planvec.cli import main
 from planvec.data import folders
 from planvec.data.folders import Recipe, collect
 from planvec.errors import InputError
-from planvec.evaluation.scores import evaluate, make_trial, random_trial
+from planvec.evaluation.scores import evaluate
+from planvec.evaluation.trials import make_trial, random_trial
 from planvec.io import files
 from planvec.worlds import make
 from planvec.worlds.protocol import is_hosted

@@ -19,10 +19,10 @@ const socket = new Socket({
   told: (message) => message.is === "step" && stage.told(message),
   lost,
 });
-const plan = new PlanLine(socket, (reading) => {
-  stage.enable(Boolean(reading));
-  map.place(reading, plan.text);
-  guide.show(Boolean(reading));
+const plan = new PlanLine(socket, (meaning) => {
+  stage.enable(Boolean(meaning));
+  map.place(meaning, plan.text);
+  guide.show(Boolean(meaning));
   remember();
 });
 const guide = new Guide(plan);

@@ -10,11 +10,11 @@ const SIZES = { tag: 18, name: 13 }; // pixels, as in the style sheet
 
 export class PlanMap {
   constructor() {
-    this.map = this.reading = null;
+    this.map = this.meaning = null;
   }
 
   open(world) {
-    Object.assign(this, { world, map: null, reading: null });
+    Object.assign(this, { world, map: null, meaning: null });
     $("map").replaceChildren(make("p", { class: "empty" }, "Drawing the map …"));
     this.explain();
   }
@@ -26,8 +26,8 @@ export class PlanMap {
   }
 
   /** A plan as it is read, or null; `text` is how it is written. */
-  place(reading, text = "") {
-    Object.assign(this, { reading, text });
+  place(meaning, text = "") {
+    Object.assign(this, { meaning, text });
     this.explain();
     this.draw();
   }
@@ -79,7 +79,7 @@ export class PlanMap {
   /** The skills that are named: all, or those in the plan where there are many. */
   get named() {
     const { skills } = this.world;
-    return skills.length > MANY ? skills.filter((skill) => skill in (this.reading?.counts ?? {})) : skills;
+    return skills.length > MANY ? skills.filter((skill) => skill in (this.meaning?.counts ?? {})) : skills;
   }
 
   /** Each skill's name, where its demonstrations lie. */
@@ -99,8 +99,8 @@ export class PlanMap {
   /** One term's arrow after the other; then the plan itself, from the middle, and faintly each further
       demonstration from there. */
   arrows() {
-    if (!this.reading?.plan.place) return [];
-    const { terms, parts, plan } = this.reading;
+    if (!this.meaning?.plan.place) return [];
+    const { terms, parts, plan } = this.meaning;
     const zero = [0, 0];
     const arrows = [];
     let from = zero;

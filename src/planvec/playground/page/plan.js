@@ -8,11 +8,11 @@ const SIGNS = [ // what stands on a button, what it writes, and its name
   ["(", "(", "open parenthesis"], [")", ")", "close parenthesis"],
 ];
 const SOME = 0.25; // skills: what is less than this in every column needs no row where there are many
-const LATE = 400; // milliseconds after which a reading is announced
+const LATE = 400; // milliseconds after which a meaning is announced
 const COLUMNS = 3; // that fit a phone with their bars
 
 export class PlanLine {
-  /** `changed` is called with the reading, or null where the plan is no plan. */
+  /** `changed` is called with the meaning, or null where the plan is no plan. */
   constructor(socket, changed) {
     Object.assign(this, { socket, changed, world: null, agent: null, asked: 0, names: [] });
     $("plan-text").addEventListener("input", () => this.readSoon());
@@ -84,14 +84,14 @@ export class PlanLine {
     $("sum").replaceChildren();
   }
 
-  show(reading) {
+  show(meaning) {
     $("plan-mistake").hidden = true;
     $("plan-text").removeAttribute("aria-invalid");
-    const parts = Object.values(reading.counts).some((count) => !Number.isInteger(count));
-    $("plan-words").replaceChildren("In words: ", make("strong", {}, readOut(reading.counts)), ...(parts ? [
-      make("span", { class: "hint" }, ` (judged by whole skills, halves are none: ${tell(reading.task) || "nothing"})`),
+    const parts = Object.values(meaning.counts).some((count) => !Number.isInteger(count));
+    $("plan-words").replaceChildren("In words: ", make("strong", {}, readOut(meaning.counts)), ...(parts ? [
+      make("span", { class: "hint" }, ` (judged by whole skills, halves are none: ${tell(meaning.task) || "nothing"})`),
     ] : []));
-    $("sum").replaceChildren(reading.plan.counts ? this.sum(reading) : make("p", { class: "hint" },
+    $("sum").replaceChildren(meaning.plan.counts ? this.sum(meaning) : make("p", { class: "hint" },
       "This agent has nothing to read plans with, so there are no bars. Fit a probe: planvec probe RUN/"));
   }
 

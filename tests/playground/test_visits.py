@@ -12,10 +12,11 @@ from playground.visitor import eventually, way_to
 
 import planvec as pv
 from planvec.errors import InputError
-from planvec.evaluation.acting import act
+from planvec.evaluation.acting import act, sizes_of
 from planvec.expressions import parse
-from planvec.playground import frames, session, studio, terms
-from planvec.playground.actors import make_actor
+from planvec.playground import maps, pictures, sharing, terms, visits
+from planvec.playground.actors import Actor, Watched
+from planvec.worlds import registrations
 from planvec.worlds.crafting import render
 from planvec.worlds.crafting.rules import CELLS, RULES, SIZE
 
@@ -37,15 +38,15 @@ def test_a_demonstration_is_the_experts(crafter):
 
 
 def test_what_an_agent_does_is_what_rollout_gives(crafter):
-    """Whoever else is acting, and however many lanes a program has."""
+    """Whoever else is acting."""
     world, agent = pv.make("crafting"), pv.load("crafting")
     demos = {"A": world.demonstrate("ChopTree", seed=0), "B": world.demonstrate("MakeBread,EatBread", seed=1)}
     expected = act(agent, world, "A + B", demos, seed=3).episode
     _, [steps] = crafter.watch(plan="A + B", seed=3, agents=[AGENT])
     assert [step["event"] for step in steps if step["event"]] == list(expected.skills_done)
     assert len(steps) == len(expected) and steps[-1]["end"]["success"] == expected.success
-    last = jax.tree.map(lambda leaf: leaf[-1], expected.steps)
-    assert steps[-1]["pictures"] == [frames.first(world, last)]
+    last = jax.tree.map(lambda leaf: leaf[-1:], expected.steps)
+    assert steps[-1]["pictures"] == [pictures.still(world, last)]
     left = agent.read(agent.remaining(agent.plan(demos["A"]) + agent.plan(demos["B"]), expected.first, expected.last))
     assert np.allclose(steps[-1]["left"], list(left.counts.values()), atol=0.02)
 
@@ -65,17 +66,17 @@ def test_many_at_once_do_what_each_does_alone(visit, crafter):
 
 def test_an_episode_goes_no_further_than_it_is_wanted(crafter, playground):
     begun = crafter.ask(do="run", plan="9*A + 9*B", seed=0, agents=[AGENT])
-    [episode] = playground.studio.audiences[AGENT]
+    [episode] = playground.shared.rounds.watchers
     crafter.tell(do="want", run=begun["run"], upto=5)
     assert [crafter.hear()["time"] for _ in range(5)] == [1, 2, 3, 4, 5]
     assert not eventually(lambda: episode.time != 5, seconds=0.3)
     crafter.tell(do="want", run=begun["run"], upto=10**6)
-    assert eventually(lambda: episode.time == 5 + session.AHEAD)
+    assert eventually(lambda: episode.time == 5 + visits.AHEAD)
     crafter.tell(do="want", run=begun["run"] + 1, upto=10**6)
-    assert not eventually(lambda: episode.time != 5 + session.AHEAD, seconds=0.3)
+    assert not eventually(lambda: episode.time != 5 + visits.AHEAD, seconds=0.3)
     crafter.ask(do="read", plan="A", agent=AGENT)  # hears all that was sent
     crafter.tell(do="stop")
-    assert eventually(lambda: not playground.studio.audiences[AGENT])
+    assert eventually(lambda: not playground.shared.rounds.watchers)
 
 
 def test_who_vanishes_leaves_nothing_running(visit, playground):
@@ -84,17 +85,17 @@ def test_who_vanishes_leaves_nothing_running(visit, playground):
         visitor.ask(do="demonstrate", name="A", task=["ChopTree"], seed=0)
         begun = visitor.ask(do="run", plan="20*A", seed=0, agents=[AGENT, playground.untrained])
         visitor.tell(do="want", run=begun["run"], upto=60)
-        assert sum(map(len, playground.studio.audiences.values())) == 2
+        assert len(playground.shared.rounds.watchers) == 2
         visitor.socket.socket.close()  # no goodbye
-    assert eventually(lambda: not any(playground.studio.audiences.values()) and not playground.state.visitors)
+    assert eventually(lambda: not playground.shared.rounds.watchers and not playground.state.visitors)
 
 
 def test_trouble_in_acting_ends_the_episode_and_nothing_else(crafter, playground, monkeypatch, caplog):
-    def fail(episodes):
+    def fail(episode):
         raise RuntimeError("broken")
 
     with monkeypatch.context() as patch:
-        patch.setattr(playground.studio.actors[AGENT], "advance", fail)
+        patch.setattr(Watched, "advance", fail)
         _, [[step]] = crafter.watch(plan="A", seed=0, agents=[AGENT])
     assert step["over"] and not step["end"]["success"] and "broken" in caplog.text
     _, [steps] = crafter.watch(plan="A", seed=0, agents=[AGENT])
@@ -145,12 +146,13 @@ def test_what_is_taken_away_could_have_been_done(crafter):
     assert crafter.ask(do="run", plan="65*A - 64*A", seed=0, agents=[AGENT])["task"] == ["ChopTree"]
 
 
-@pytest.mark.parametrize("name", studio.EXAMPLES)
+@pytest.mark.parametrize("name", [name for name, one in registrations().items() if not one.variant])
 def test_the_opening_examples_are_true(name, monkeypatch):
     """What the page suggests first, the shipped agent does, in the scene it opens with: no more and no less."""
-    monkeypatch.setattr(frames, "after", lambda world, steps, action: ["a picture"])  # which a machine may not draw
     world = pv.make(name)
-    actor, examples = make_actor(pv.load(name), world), studio.EXAMPLES[name]
+    actor, examples = Actor(pv.load(name), world), sharing.SharedWorld(name)
+    examples.world = world
+    examples = examples.examples
     demos = {
         letter: world.demonstrate(task, seed) for seed, (letter, task) in enumerate(zip("ABC", examples, strict=True))
     }
@@ -158,20 +160,21 @@ def test_the_opening_examples_are_true(name, monkeypatch):
     for text, asked in (("A + B", examples[2]), ("C - A", examples[1])):
         expression = parse(text)
         assert terms.wanted(expression, demos) == asked and terms.offered(expression, demos) == examples[2]
-        episode = actor.begin(actor.combine(expression, plans), asked, examples[2], seed=0)
+        plan, sizes = actor.combine(expression, plans), sizes_of(expression, demos)
+        episode = actor.begin(plan, asked, examples[2], seed=0, sizes=sizes)
         while not episode.over:
-            actor.advance([episode])
-        assert episode.success and not episode.extras, text
-        actor.end(episode)
+            episode.advance()
+        assert episode.success and episode.exact and not episode.extras, text
+        episode.close()
 
 
 def test_the_map_shows_each_skill_its_own_way(crafter, playground):
     answer = crafter.ask(do="map", agent=AGENT)["map"]
-    assert len(answer["points"]) == len(answer["tasks"]) == studio.POINTS
+    assert len(answer["points"]) == len(answer["tasks"]) == maps.POINTS
     for number, skill in enumerate(RULES.skills):
         own = [point for task, point in zip(answer["tasks"], answer["points"], strict=True) if task == [skill]]
         x, y = np.mean(own, axis=0)
-        assert np.degrees(np.arctan2(-y, -x)) == pytest.approx(studio.FAN + 40 * number, abs=15)
+        assert np.degrees(np.arctan2(-y, -x)) == pytest.approx(maps.FAN + 40 * number, abs=15)
     without = crafter.ask(do="map", agent=playground.untrained)["map"]  # which has no probe
     assert np.abs(without["points"]).max() == pytest.approx(1)
 
@@ -274,18 +277,18 @@ ORDERS = ("demonstrate", "replay", "forget", "play", "move", "keep", "read", "ru
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_message_breaks_a_session(crafter, monkeypatch, message, what):
-    monkeypatch.setattr(session, "BURST", 10**6)
+    monkeypatch.setattr(visits, "BURST", 10**6)
     monkeypatch.setattr(session, "PER_SECOND", 10**6)
     sent = message | {"do": what} if isinstance(message, dict) else message
     crafter.socket.send(json.dumps(sent))
-    assert crafter.ask(do="read", plan="A", agent=AGENT)["is"] == "reading"
+    assert crafter.ask(do="read", plan="A", agent=AGENT)["is"] == "meaning"
 
 
 def test_an_unknown_world_and_a_run_that_is_none(tmp_path):
     with pytest.raises(InputError, match="no world is called 'mars'"):
-        studio.open_studios("mars")
+        sharing.shared_worlds("mars")
     with pytest.raises(InputError, match="is not a run"):
-        studio.open_studios(runs=[f"{tmp_path}/"])
+        sharing.shared_worlds("crafting", runs=[f"{tmp_path}/"])
 
 
 def test_the_sheet_puts_frames_together():
