@@ -322,7 +322,7 @@ class Train:
             raise InputError("say where to: planvec train crafting --out runs/cpv-full")
         from planvec.data import folders
         from planvec.io.checkpoints import save_json
-        from planvec.tables.running import describe
+        from planvec.data.folders import describe
         from planvec.training import loop
         from planvec.worlds import make
 
@@ -473,18 +473,18 @@ class Reproduce:
 
     def run(self) -> None:
         from planvec.agents import AGENTS
-        from planvec.tables import running
+        from planvec.tables import entries, running
         from planvec.worlds import make
 
         folder = self.out or Path("results") / self.world
         conditions = self.conditions.split(",") if self.conditions else make(self.world).conditions
-        named = {None: running.MODELS.get(self.world, AGENTS), "all": AGENTS}
+        named = {None: entries.MODELS.get(self.world, AGENTS), "all": AGENTS}
         agents = list(named.get(self.agents) or map(str.strip, self.agents.split(",")))
         config = TrainConfig(world=self.world, samples=self.samples, interval=self.interval)
         plain = not (self.only_models or self.sweep or self.extras == "keep")
-        rows = running.entries(config, agents, self.seeds, extra_rows=plain, extras=self.extras)
+        rows = entries.entries(config, agents, self.seeds, extra_rows=plain, extras=self.extras)
         for option in self.sweep:
-            rows = running.sweep(rows, option)
+            rows = entries.sweep(rows, option)
         folder.mkdir(parents=True, exist_ok=True)
         try:
             with progress("beginning", 0, "") as update:
