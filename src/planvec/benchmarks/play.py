@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -32,9 +32,15 @@ class _Closed(Exception):
 
 
 def run(
-    batches: tuple[int, ...] | None = None, seconds: float = SECONDS, worlds: Sequence[str] = tuple(WORLDS)
+    batches: tuple[int, ...] | None = None,
+    seconds: float = SECONDS,
+    worlds: Sequence[str] = tuple(WORLDS),
+    warn: Callable[[str], None] = lambda message: None,
 ) -> Iterator[Row]:
-    """Measure everything, a row at a time. `batches`: how many watch at once."""
+    """Measure everything, a row at a time. `warn` is never told anything; a world that cannot be entered is left out.
+
+    `batches`: how many watch at once.
+    """
     with server() as address:
         for world in worlds:
             for visitors in batches or (1, 20):

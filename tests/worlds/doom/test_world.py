@@ -335,7 +335,7 @@ WITHOUT_VIZDOOM = """
 import sys
 sys.modules["vizdoom"] = None
 import gymnasium, planvec
-from planvec.cli.main import Worlds
+from planvec.cli.listing import Worlds
 for make in (lambda: planvec.make("doom"), lambda: gymnasium.make("planvec/Doom-v0"), lambda: planvec.load("doom")):
     try:
         make()

@@ -25,7 +25,7 @@ class Rival(NamedTuple):
     rollout: Rollout
 
 
-def rivals() -> list[Rival]:
+def installed() -> list[Rival]:
     """Those that are installed and work."""
     return [rival for found in map(_find, _MAKERS) if not isinstance(found, str) for rival in found]
 

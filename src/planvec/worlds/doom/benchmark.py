@@ -1,6 +1,6 @@
 """How fast the doom world is: actions without and with images, by one engine and by several; demonstrations, replay."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,9 +14,15 @@ UNIT = "actions/s"
 
 
 def run(
-    batches: tuple[int, ...] | None = None, workers: Sequence[int] | None = None, demonstrations: int = 500
+    batches: tuple[int, ...] | None = None,
+    workers: Sequence[int] | None = None,
+    demonstrations: int = 500,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> Iterator[Row]:
-    """Measure everything, a row at a time. `batches`: how many episodes each engine is given at once."""
+    """Measure everything, a row at a time. `warn` is never told anything: all can be measured, or nothing.
+
+    `batches`: how many episodes each engine is given at once.
+    """
     world = Doom()
     try:
         for batch in batches or (256,):

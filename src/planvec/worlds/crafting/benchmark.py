@@ -11,10 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from planvec.benchmarks import others
 from planvec.benchmarks.measure import Row, rate
 from planvec.data import folders
-from planvec.worlds import make
+from planvec.worlds.crafting import rivals
 from planvec.worlds.crafting.episode import Episode, advance_and_reset, begin
 from planvec.worlds.crafting.rules import ACTIONS
 from planvec.worlds.crafting.world import Crafting
@@ -23,9 +22,13 @@ POOL = 4096  # pre-made scenes from which finished episodes begin anew
 STEPS = 64  # in one jitted rollout
 
 
-def run(batches: tuple[int, ...] | None = None, pairs: int = 40_000) -> Iterator[Row]:
-    """Measure everything, a row at a time."""
-    world = make("crafting")
+def run(
+    batches: tuple[int, ...] | None = None,
+    pairs: int = 40_000,
+    warn: Callable[[str], None] = lambda message: None,
+) -> Iterator[Row]:
+    """Measure everything, a row at a time. `warn` is told with which other worlds ours is not compared, and why."""
+    world = Crafting()
     if batches is None:
         batches = (1024, 4096) if jax.default_backend() == "cpu" else (4096, 65_536, 524_288)
     pool = jax.vmap(partial(_new, world))(jax.random.split(jax.random.key(0), POOL))
@@ -37,10 +40,12 @@ def run(batches: tuple[int, ...] | None = None, pairs: int = 40_000) -> Iterator
                 yield Row(what, "steps/s", batch, rate(program, pool, jax.random.key(1), count=batch * STEPS))
     yield from _demonstrations(world, pairs)
     steps = 8 if jax.default_backend() == "cpu" else STEPS  # some of theirs take a minute otherwise
-    for rival in others.rivals():
+    for rival in rivals.installed():
         program = rival.rollout(batches[0], steps)
         per_second = rate(program, jax.random.key(0), count=batches[0] * steps)
         yield Row(f"{rival.name} ({rival.package})", "steps/s", batches[0], per_second)
+    for package, reason in rivals.missing().items():
+        warn(f"not compared with {package}: {reason}")
 
 
 def _demonstrations(world: Crafting, pairs: int) -> Iterator[Row]:
