@@ -102,7 +102,7 @@ class Render:
                 raise InputError("only the crafting world can be played with the keyboard; write --gif out.gif instead")
             from planvec.worlds.crafting import keyboard
 
-            keyboard.play(world, task, self.seed)
+            keyboard.play(world, task, self.seed)  # pyright: ignore[reportArgumentType]  # it is crafting, as asked
             return
         if not self.gif and not self.save:
             raise InputError("say what to do: --gif out.gif, --save demo.safetensors, or --interactive")
