@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 from tyro.extras import literal_type_from_choices
 
 from planvec.benchmarks import BENCHES
+from planvec.benchmarks.measure import Row
 from planvec.cli.console import WORLD, log, out
 
 CHOICE = arg(constructor=literal_type_from_choices(BENCHES), help_behavior_hint=f"(default: {WORLD})")
@@ -36,7 +37,8 @@ class Bench:
 
         made = provenance()  # before the file that is written makes the tree another one
         bench = import_module(BENCHES[self.what])  # here, as some need what is not installed everywhere
-        rows, notes = [], []
+        rows: list[Row] = []
+        notes: list[str] = []
         table = Table("what", "batch", "rate", title=f"planvec bench {self.what}")
         with log.status("measuring") as status:
             for row in bench.run(self.batch or None, warn=notes.append):

@@ -13,13 +13,15 @@ from planvec.media.pictures import save_figure
 from planvec.tables import paper
 from planvec.worlds.protocol import World
 
-A, B = ("ChopTree", "BuildHouse"), ("MakeBread", "EatBread")
+A = ("ChopTree", "BuildHouse")
+B = ("MakeBread", "EatBread")
 TRIES = 10  # scenes, until one in which the agent succeeds
 
 
 def film_sum(agent: Agent, world: World, path: Path, seed: int = 0) -> str:
     """Film two references beside the agent acting on the sum of their plans. Returns what there is to see."""
-    first, second = world.demonstrate(A, seed=2 * seed), world.demonstrate(B, seed=2 * seed + 1)
+    first = world.demonstrate(A, seed=2 * seed)
+    second = world.demonstrate(B, seed=2 * seed + 1)
     plan = agent.plan(first) + agent.plan(second)
     for attempt in range(TRIES):
         episode = rollout(agent, plan, world, A + B, seed=seed * TRIES + attempt)
@@ -34,7 +36,8 @@ def film_sum(agent: Agent, world: World, path: Path, seed: int = 0) -> str:
 def draw_scores(world: str, agent: str, scores: dict[str, Score], path: Path) -> None:
     """A chart of an agent's scores beside the paper's."""
     figure = Figure(figsize=(7, 3.2), layout="constrained")
-    axes, place = figure.subplots(), np.arange(len(scores))
+    axes = figure.subplots()
+    place = np.arange(len(scores))
     ours = 100 * np.array([(score.success, *score.ci95) for score in scores.values()]).T
     theirs = np.array([paper.figure(world, agent, name) for name in scores], float).T
     axes.bar(place - 0.2, ours[0], 0.4, yerr=np.abs(ours[1:] - ours[0]), color="#3d6fb0", label="planvec")

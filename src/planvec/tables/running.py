@@ -135,27 +135,35 @@ def _missing(results: dict[str, Any], entry: Entry, conditions: Sequence[str], e
 
 def _train(table: Table, entry: Entry, others: Sequence[Entry]) -> None:
     """Train the entry's agents where they are not there yet, together with the others' that can; tell the results."""
-    unfinished = entry.unfinished(table.folder)
-    if unfinished:
-        world = make(entry.config.world)
-        data = _collect(table, entry, world)
-        pairs = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
-        together = _partners(table, entry, others)
-        trainings = [(one, seed) for seed in unfinished for one in together]
-        configs = [one.seeded(seed) for one, seed in trainings]
-        runs = [one.run(table.folder, seed) for one, seed in trainings]
-        several = f"{len(unfinished)} seeds of each together, " if len(unfinished) > 1 else ""
-        names = "; ".join(one.label for one in together)
-        table.say(f"training {names}: {several}{entry.config.updates} updates")
-        label, updates = f"training {entry.label}", entry.config.updates
-        began = time.perf_counter()
-        train(configs, runs, pairs, folders.describe(data), tick=lambda step: table.watch(label, step, updates))
-        took = {"trainings": len(runs), "seconds": time.perf_counter() - began}
-        for run in runs:
-            table.results["trainings"][run.name] = _described(run) | {"together": took}
+    if entry.unfinished(table.folder):
+        _train_together(table, _partners(table, entry, others))
     for seed in range(entry.seeds):
         if entry.name(seed) not in table.results["trainings"]:
             table.results["trainings"][entry.name(seed)] = _described(entry.run(table.folder, seed))
+
+
+def _train_together(table: Table, together: Sequence[Entry]) -> None:
+    """Train what the first of the entries lacks, with the same of the others."""
+    entry = together[0]
+    seeds = list(entry.unfinished(table.folder))
+    updates = entry.config.updates
+    world = make(entry.config.world)
+    data = _collect(table, entry, world)
+    pairs = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
+    trainings = [(one, seed) for seed in seeds for one in together]
+    configs = [one.seeded(seed) for one, seed in trainings]
+    runs = [one.run(table.folder, seed) for one, seed in trainings]
+    several = f"{len(seeds)} seeds of each together, " if len(seeds) > 1 else ""
+    table.say(f"training {'; '.join(one.label for one in together)}: {several}{updates} updates")
+
+    def tick(step: int) -> None:
+        table.watch(f"training {entry.label}", step, updates)
+
+    began = time.perf_counter()
+    train(configs, runs, pairs, folders.describe(data), tick=tick)
+    took = {"trainings": len(runs), "seconds": time.perf_counter() - began}
+    for run in runs:
+        table.results["trainings"][run.name] = _described(run) | {"together": took}
 
 
 def _collect(table: Table, entry: Entry, world: World) -> Path:

@@ -73,19 +73,22 @@ def rollout(world: Crafting, pool: Episode, key: Array, batch: int, images: bool
     start_key, step_key = jax.random.split(key)
     new_scenes = jax.vmap(partial(_new, world))
     start = _from_pool(pool, jax.random.bits(start_key, (batch,)))
-    observe: Callable[[Episode], Any] = (
-        (lambda episodes: jax.vmap(world.observe)(episodes.state)) if images else (lambda _: ())
-    )
+
+    def observe(episodes: Episode) -> Any:
+        return jax.vmap(world.observe)(episodes.state) if images else ()
+
+    def advance(episode: Episode, action: Array, scene: Episode) -> tuple[Episode, Array]:
+        """The episode after an action, or a new one where it has ended; and the reward."""
+        after, _, outcome = advance_and_reset(world, episode, action, lambda: scene)
+        return after, outcome.reward
 
     def step(carry: tuple[Episode, Any], key: Array) -> tuple[tuple[Episode, Any], Array]:
         episodes, _ = carry
         words = jax.random.bits(key, (batch,))
         actions = (words % len(ACTIONS)).astype(jnp.uint8)
         scenes = new_scenes(jax.random.split(key, batch)) if fresh else _from_pool(pool, words >> 8)
-        episodes, _, outcome = jax.vmap(lambda e, a, s: advance_and_reset(world, e, a, lambda: s))(
-            episodes, actions, scenes
-        )
-        return (episodes, observe(episodes)), jnp.sum(outcome.reward)
+        episodes, rewards = jax.vmap(advance)(episodes, actions, scenes)
+        return (episodes, observe(episodes)), jnp.sum(rewards)
 
     return jax.lax.scan(step, (start, observe(start)), jax.random.split(step_key, STEPS))
 

@@ -35,7 +35,8 @@ def run(
 def _actions(world: Doom, batch: int, workers: Sequence[int]) -> Iterator[Row]:
     """Random ones: by one process, then by pools, each of whose engines has as much to do."""
     tasks = world.sample_tasks((0,), batch, *world.sizes)
-    scenes, actions = world.scenes(tasks, (1,)), np.random.default_rng(0).integers(len(ACTIONS), size=batch)
+    scenes = world.scenes(tasks, (1,))
+    actions = np.random.default_rng(0).integers(len(ACTIONS), size=batch)
     blind = rate(step, world.level, scenes, actions, count=batch)
     yield Row("planvec doom, no images, one process", UNIT, batch, blind)
     engine = Engine(world.level.name)
@@ -45,10 +46,10 @@ def _actions(world: Doom, batch: int, workers: Sequence[int]) -> Iterator[Row]:
         engine.close()
     yield Row("planvec doom, with images, one process and its engine", UNIT, batch, alone)
     for number in workers:
-        what, total = f"planvec doom, with images, a pool of {number}", number * batch
-        together = _by_pool(
-            number, State(*(np.concatenate([part] * number) for part in scenes)), np.tile(actions, number)
-        )
+        what = f"planvec doom, with images, a pool of {number}"
+        total = number * batch
+        many = State._make(np.concatenate([part] * number) for part in scenes)
+        together = _by_pool(number, many, np.tile(actions, number))
         yield Row(what, UNIT, total, together)
         yield Row(f"{what} / one engine", "×", total, together / alone)
 

@@ -44,7 +44,8 @@ def _pick_and_places(world: Tabletop, batch: int, workers: Sequence[int]) -> Ite
     alone = rate(_step_all, world.simulator, states, actions, count=batch)
     yield Row("planvec tabletop, one simulator", UNIT, batch, alone)
     for number in workers:
-        what, total = f"planvec tabletop, a pool of {number}", number * batch
+        what = f"planvec tabletop, a pool of {number}"
+        total = number * batch
         with Pool(number) as pool:
             together = rate(pool.step, np.tile(states, (number, 1)), np.tile(actions, (number, 1)), count=total)
         yield Row(what, UNIT, total, together)
