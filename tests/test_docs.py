@@ -14,6 +14,7 @@ import pytest
 
 from planvec.cli import main
 from planvec.data import folders
+from planvec.worlds import make
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -185,7 +186,7 @@ def test_python_in_the_documentation_is_python(page):
 def test_the_snippets_of_the_readme_run(tmp_path, monkeypatch):
     """In order, as a reader would; fewer environments, and less data, than they say."""
     monkeypatch.chdir(tmp_path)
-    folders.collect(folders.Recipe("crafting", 32, (2, 4), 0.1, "discard", 0), Path("data/small"))
+    folders.collect(folders.Recipe("crafting", 32, (2, 4), 0.1, "discard", 0), Path("data/small"), make("crafting"))
     names = {}
     for code in blocks((ROOT / "README.md").read_text(), "python"):
         exec(code.replace("4096", "16"), names)

@@ -7,7 +7,10 @@ import pytest
 from planvec.agents import AGENTS
 from planvec.analysis import corpus, probes
 from planvec.cli import main
-from planvec.training import loop
+from planvec.cli.learning import COMPILING, Display
+from planvec.tables import running
+from planvec.training import loading, loop, runs
+from planvec.training.config import Config
 from planvec.training.loop import Diverged
 from planvec.worlds import make
 
@@ -62,6 +65,8 @@ def test_collect_and_inspect(tmp_path, monkeypatch, capsys):
         (("evaluate", "./mars"), "mars is not a run"),
         (("evaluate", "crafting", "--conditions", "many"), "not a condition"),
         (("reproduce", "crafting", "--out", "x", "--agents", "gpt"), "there is no agent 'gpt'"),
+        (("reproduce", "mars"), "no world is called 'mars'"),
+        (("bench", "mars"), "invalid choice 'mars'"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments, message, tmp_path, monkeypatch, capsys):
@@ -112,7 +117,7 @@ def test_measure(tmp_path, monkeypatch, capsys):
     assert report.keys() >= {"world", "tasks", "seed", "leaks", "demonstrations", "training", "made"}
     assert report["probe"]["error"] < 0.5 and set(report["probe"]["error_by_skill"]) == set(make("crafting").skills)
     assert f"| cpv-full | 1 | {report['sums']['retrieval']:.3f} |" in saved.with_suffix(".md").read_text()
-    monkeypatch.setattr("planvec.survey.figures", None)  # what is there already is not measured again
+    monkeypatch.setattr("planvec.analysis.reports.figures", None)  # what is there already is not measured again
     planvec(*measure, monkeypatch=monkeypatch)
     assert json.loads(capsys.readouterr().out) == report == json.loads(saved.read_text())["rows"][0]
 
@@ -178,6 +183,60 @@ def test_agents(monkeypatch, capsys):
 def test_worlds(monkeypatch, capsys):
     planvec("worlds", monkeypatch=monkeypatch)
     assert "crafting" in capsys.readouterr().out
+
+
+def test_an_agent_is_listed_with_the_world_that_it_was_trained_in(monkeypatch, capsys):
+    """Whatever it is called."""
+    homes = {"crafting": "tabletop", "x": "crafting"}
+    monkeypatch.setattr(loading, "shipped", lambda: list(homes))
+    monkeypatch.setattr(loading, "find", lambda name: name)
+    monkeypatch.setattr(runs, "read_config", lambda folder: Config(world=homes[folder]))
+    planvec("worlds", monkeypatch=monkeypatch)
+    first, second = capsys.readouterr().out.split("tabletop: ")
+    assert "trained agents: x\n" in first.replace(" \n", "\n").replace("  ", "")
+    assert "trained agents: crafting" in second and "trained agents: crafting" not in first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "agents", "control"),
+    [
+        ((), tuple(AGENTS), True),
+        (("--only-models",), tuple(AGENTS), False),
+        (("--agents", "naive, cpv-full"), ("naive", "cpv-full"), True),
+        (("--agents", "cpv-full", "--sweep", "ctr=1"), (), False),
+        (("--agents", "cpv-full", "--extras", "keep"), ("cpv-full, extras kept",), False),
+    ],
+)
+def test_a_world_of_no_table_is_reproduced(arguments, agents, control, tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def reproduce(rows, folder, conditions, episodes, pairs, say, watch):
+        asked.extend(rows)
+        assert folder.is_dir() and conditions == make("doom-rooms").conditions
+        (folder / "table.md").write_text("the table")
+
+    monkeypatch.setattr(running, "reproduce", reproduce)
+    command = ("reproduce", "doom-rooms", "--out", tmp_path / "table", *arguments)
+    planvec(*command, monkeypatch=monkeypatch, code=0 if agents else 2)
+    labels = [row.label for row in asked if not row.control]
+    assert labels == list(agents) and any(row.control for row in asked) == control
+    assert {row.config.world for row in asked} <= {"doom-rooms"}
+    assert not agents or capsys.readouterr().out == "the table\n"
+
+
+def test_a_training_tells_how_far_it_is_and_how_well_it_does(capsys):
+    told = []
+    display = Display("naive", lambda done, total=None, description=None: told.append((done, description)))
+    row = {"loss": 1.234, "valid_accuracy": 0.5, "samples_per_second": 2000.0}
+    for step in (0, 1, 3):
+        display.tick(step)
+    display.watch(4, [row])
+    display.tick(5)
+    display.watch(6, [row | {"success_1+1": 0.25}])
+    well = "loss 1.23 valid 50% 2,000/s"
+    first = (COMPILING, COMPILING, "training naive")
+    assert told == [*zip((0, 1, 3), first, strict=True), (4, well), (5, well), (6, well)] and display.reached == 6
+    assert capsys.readouterr().err == "after 6 updates: success 25% at 1+1\n"
 
 
 def test_help_teaches():

@@ -34,7 +34,7 @@ def recipe(**changes):
 
 @pytest.fixture
 def folder(tmp_path):
-    collect(recipe(), tmp_path / "data")
+    collect(recipe(), tmp_path / "data", WORLD)
     return tmp_path / "data"
 
 
@@ -43,7 +43,7 @@ def contents(folder):
 
 
 def test_round_trip(folder):
-    pairs, header = load(folder), read_header(folder)
+    pairs, header = load(folder, WORLD), read_header(folder, WORLD)
     assert len(pairs) == 96 and [entry["pairs"] for entry in header["shards"].values()] == [32, 32, 32]
     assert pairs.steps.cells.shape == (int(pairs.lengths.sum()) + 192, 100)
     tasks = [task for _, tasks in read_shards(folder, header) for task in tasks]
@@ -56,22 +56,22 @@ def test_round_trip(folder):
 
 def test_what_is_there_is_what_is_asked_for(folder):
     before = contents(folder)
-    folders.ensure(recipe(), folder)
+    folders.ensure(recipe(), folder, WORLD)
     with pytest.raises(InputError, match="pairs is 96, not 64"):
-        folders.ensure(recipe(pairs=64), folder)
+        folders.ensure(recipe(pairs=64), folder, WORLD)
     assert contents(folder) == before and folders.kept(folder) == 96 and folders.kept(folder / "none") == 0
 
 
 def test_folders_go_on_with_files_of_their_own_size(folder, tmp_path, monkeypatch):
     (folder / "shard-00001.safetensors").unlink()
     monkeypatch.setattr(folders, "SHARD", 48)
-    collect(recipe(), folder)
-    assert [entry["pairs"] for entry in read_header(folder)["shards"].values()] == [32, 32, 32]
+    collect(recipe(), folder, WORLD)
+    assert [entry["pairs"] for entry in read_header(folder, WORLD)["shards"].values()] == [32, 32, 32]
 
 
 def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
-    collect(recipe(), tmp_path / "again")
-    collect(recipe(seed=1), tmp_path / "other")
+    collect(recipe(), tmp_path / "again", WORLD)
+    collect(recipe(seed=1), tmp_path / "other", WORLD)
     assert contents(tmp_path / "again") == contents(folder) != contents(tmp_path / "other")
 
 
@@ -79,14 +79,14 @@ def test_never_overwrites(folder):
     before = contents(folder)
     for other in (recipe(), recipe(seed=1), recipe(pairs=97), recipe(noise=0.2)):
         with pytest.raises(InputError, match=r"complete already|holds other data"):
-            collect(other, folder)
+            collect(other, folder, WORLD)
     assert contents(folder) == before
 
 
 def test_leaves_a_strangers_folder_alone(tmp_path):
     (tmp_path / "letter.txt").write_text("dear diary")
     with pytest.raises(InputError, match=r"no header.json"):
-        collect(recipe(), tmp_path)
+        collect(recipe(), tmp_path, WORLD)
     assert contents(tmp_path) == {"letter.txt": b"dear diary"}
 
 
@@ -99,11 +99,11 @@ def test_goes_on_after_an_interruption(folder, tmp_path):
             raise Stop
 
     with pytest.raises(Stop):
-        collect(recipe(), tmp_path / "cut", stop)
+        collect(recipe(), tmp_path / "cut", WORLD, stop)
     with pytest.raises(InputError, match="not complete"):
-        load(tmp_path / "cut")
+        load(tmp_path / "cut", WORLD)
     first_shard = (tmp_path / "cut" / "shard-00000.safetensors").stat().st_mtime_ns
-    collect(recipe(), tmp_path / "cut")
+    collect(recipe(), tmp_path / "cut", WORLD)
     assert (tmp_path / "cut" / "shard-00000.safetensors").stat().st_mtime_ns == first_shard  # kept, not made anew
     assert contents(tmp_path / "cut") == contents(folder)
 
@@ -125,7 +125,7 @@ def slow_write(path, content):  # stops for ever in the middle of the second sha
         sys.stdin.read()
     write(path, content)
 files.write = slow_write
-folders.collect(folders.Recipe("crafting", 96, (2, 4), 0.1, "discard", 0), Path(sys.argv[1]))
+folders.collect(folders.Recipe("crafting", 96, (2, 4), 0.1, "discard", 0), Path(sys.argv[1]), make("crafting"))
 """
 
 
@@ -135,7 +135,7 @@ def test_survives_a_kill_in_the_middle_of_writing(folder, tmp_path):
         assert process.stdout.readline() == b"now\n"
         os.kill(process.pid, signal.SIGKILL)
     assert (tmp_path / "cut" / f"shard-00001.safetensors{files.TEMPORARY}").exists()
-    collect(recipe(), tmp_path / "cut")
+    collect(recipe(), tmp_path / "cut", WORLD)
     assert contents(tmp_path / "cut") == contents(folder)
 
 
@@ -162,8 +162,8 @@ def test_damaged_files_are_noticed_and_repaired(folder):
     for harm in (damage, Path.unlink, lambda path: path.write_bytes(b"")):
         harm(shard)
         with pytest.raises(InputError, match=r"shard-00001.* damaged"):
-            load(folder)
-        collect(recipe(), folder)
+            load(folder, WORLD)
+        collect(recipe(), folder, WORLD)
         assert contents(folder) == before
 
 
@@ -180,21 +180,21 @@ def test_damaged_files_are_noticed_and_repaired(folder):
 def test_foreign_headers(tmp_path, text, message):
     (tmp_path / "header.json").write_text(text)
     with pytest.raises(InputError, match=message):
-        load(tmp_path)
+        load(tmp_path, WORLD)
 
 
 def test_a_folder_made_with_other_rules(folder):
     header = json.loads((folder / "header.json").read_text())
     (folder / "header.json").write_text(json.dumps(header | {"fingerprint": "0" * 16}))
     with pytest.raises(InputError, match="other rules"):
-        load(folder)
+        load(folder, WORLD)
 
 
 @pytest.mark.parametrize("shards", [[], {}])
 def test_a_header_without_shards(folder, shards):
     header = json.loads((folder / "header.json").read_text())
     (folder / "header.json").write_text(json.dumps(header | {"shards": shards}))
-    for use in (load, lambda folder: collect(recipe(), folder)):
+    for use in (lambda folder: load(folder, WORLD), lambda folder: collect(recipe(), folder, WORLD)):
         with pytest.raises(InputError, match="damaged"):
             use(folder)
 
@@ -202,17 +202,17 @@ def test_a_header_without_shards(folder, shards):
 def test_a_kill_before_the_first_header_was_whole(folder, tmp_path):
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / f"header.json{files.TEMPORARY}").write_text("{")
-    collect(recipe(), str(tmp_path / "cut"))
+    collect(recipe(), str(tmp_path / "cut"), WORLD)
     assert contents(tmp_path / "cut") == contents(folder)
 
 
 def test_what_cannot_be_leaves_nothing_behind(tmp_path):
     with pytest.raises(InputError, match="may not fit"):
-        collect(recipe(skills=(1, 200)), tmp_path / "data")
+        collect(recipe(skills=(1, 200)), tmp_path / "data", WORLD)
     assert not (tmp_path / "data").exists()
     (tmp_path / "file").write_text("hello")
     with pytest.raises(InputError, match="is a file"):
-        collect(recipe(), tmp_path / "file")
+        collect(recipe(), tmp_path / "file", WORLD)
 
 
 @pytest.mark.parametrize("changes", [{"pairs": 0}, {"seed": -1}, {"seed": 2**32}, {"skills": (4, 2)}, {"noise": 1.0}])
@@ -222,7 +222,7 @@ def test_recipes_that_make_no_sense(changes):
 
 
 def test_rates(folder):
-    rates = folders.rates(read_header(folder))
+    rates = folders.rates(read_header(folder, WORLD))
     assert set(rates) == {2, 3, 4}
     for row in rates.values():
         assert row["done"] + row["discarded for extras"] + row["failed"] == pytest.approx(1)
@@ -230,7 +230,7 @@ def test_rates(folder):
 
 
 def test_the_split_is_by_pair(folder):
-    train, valid = load(folder).split()
+    train, valid = load(folder, WORLD).split()
     assert (len(train), len(valid)) == (86, 10)
     assert int(train.end) == int(valid.begin) and train.steps.cells is valid.steps.cells
     with pytest.raises(InputError, match="cannot be split"):
@@ -243,7 +243,7 @@ def sample(pairs, key):
 
 
 def test_samples_are_moments_of_pairs(folder):
-    train, valid = load(folder).split()
+    train, valid = load(folder, WORLD).split()
     observe = jax.jit(jax.vmap(WORLD.observe))
     everything = np.asarray(observe(train.steps))
     starts, lengths = np.asarray(train.starts), np.asarray(train.lengths)
@@ -277,14 +277,14 @@ def test_demonstrations_need_one_more_observation_than_actions():
 def test_inspection(folder, capsys):
     from rich.console import Console
 
-    inspecting.show(folder, Console(width=200))
+    inspecting.show(folder, WORLD, Console(width=200))
     text = capsys.readouterr().out
     assert "96 pairs" in text and "checksums right" in text and "noise 10%" in text
     assert (folder / inspecting.SHEET).stat().st_size > 10_000
-    load(folder)  # the sheet does not disturb
+    load(folder, WORLD)  # the sheet does not disturb
 
 
 def test_progress_is_told(tmp_path):
     told = []
-    collect(recipe(pairs=64), tmp_path / "data", told.append)
+    collect(recipe(pairs=64), tmp_path / "data", WORLD, told.append)
     assert told == sorted(told) and told[-1] == 64

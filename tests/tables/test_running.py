@@ -1,19 +1,22 @@
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 
-from planvec.agents import AGENTS
 from planvec.data import folders
 from planvec.errors import InputError
-from planvec.tables import paper, running
+from planvec.evaluation.scores import OneTask, Score
+from planvec.tables import running
+from planvec.tables.entries import Entry, entries, sweep
 from planvec.training.config import Config
 from planvec.training.runs import METRICS
 from planvec.worlds import make
 
 CONFIG = Config(samples=8 * 4, batch=8, embedding=16, interval=2, optimizer="adam")  # compiles sooner than Muon
+HALF = Score(success=0.5, exact=0.25, stops=0.25, diverged=0.0, episodes=4, horizon=9)
 
 
 def small(rows, folder, episodes=4, **options):
@@ -22,16 +25,116 @@ def small(rows, folder, episodes=4, **options):
     return results, lines
 
 
-def test_any_model_with_extras_kept():
-    """The same row, and the same training, as the one that the table has of itself."""
-    [one, plain] = running.entries(Config(), ["te-full", "te-plain"], seeds=3, extra_rows=False, extras="keep")
-    assert one in running.entries(Config(), ["te-full"], seeds=3, extra_rows=True)
-    assert plain.label == "te-plain, extras kept" and plain.data == one.data == "data-keep"
+@pytest.fixture
+def asked(monkeypatch):
+    """What a table asks the others for. Nothing is collected, trained or scored."""
+    asked = SimpleNamespace(recipes={}, trained={}, scored={})
+
+    def train(configs, runs, pairs, data, tick):
+        """What is trained, and the pairs that it learns from: the name of their folder, and how they are seen."""
+        asked.trained |= {run.name: (config, pairs) for config, run in zip(configs, runs, strict=True)}
+
+    def evaluate(agents, world, trial, seed, control=False):
+        condition, extras = trial
+        asked.scored[tuple(agents), condition, extras, control] = world.name
+        return [HALF for _ in agents]
+
+    monkeypatch.setattr(folders, "ensure", lambda recipe, data, progress: asked.recipes.update({data.name: recipe}))
+    monkeypatch.setattr(folders, "describe", lambda data: {})
+    monkeypatch.setattr(running.Demonstrations, "load", lambda _, folder, world, progress: (folder.name, world.name))
+    monkeypatch.setattr(running, "train", train)
+    monkeypatch.setattr(running, "_described", lambda run: {})
+    monkeypatch.setattr(running, "load", lambda run: run.name)
+    monkeypatch.setattr(running, "random_trial", lambda world, name, episodes, seed, extras: (name, extras))
+    monkeypatch.setattr(running, "evaluate", evaluate)
+    monkeypatch.setattr(running, "write", lambda results, folder: None)
+    return asked
+
+
+def test_the_control_row_alone_is_shown_references_of_other_tasks(asked, tmp_path):
+    rows = entries(Config(), ["te-full", "cpv-full"], seeds=1, extra_rows=True)
+    running.reproduce([row for row in rows if row.extras == "discard" and not row.skills], tmp_path, ["4"])
+    agents = [(agents, control) for agents, _, _, control in asked.scored]
+    assert agents == [(("te-full-0",), False), (("cpv-full-0",), False), (("cpv-full-0",), True)]
+
+
+def test_a_row_with_extras_learns_from_and_is_measured_on_demonstrations_with_extras(asked, tmp_path):
+    rows = entries(Config(), ["te-full"], seeds=1, extra_rows=True)
+    running.reproduce(rows, tmp_path, ["4"])
+    assert {name: recipe.extras for name, recipe in asked.recipes.items()} == {"data": "discard", "data-keep": "keep"}
+    trained = {run: data for run, (_, (data, _)) in asked.trained.items()}
+    assert trained == {"te-full-0": "data", "te-full--keep-0": "data-keep"}
+    scored = [(agents, extras) for agents, _, extras, _ in asked.scored]
+    assert scored == [(("te-full-0",), "discard"), (("te-full--keep-0",), "keep")]
+
+
+def test_a_table_with_extras_kept_has_them_in_all_its_rows(asked, tmp_path):
+    running.reproduce(entries(Config(), ["naive"], seeds=1, extra_rows=False, extras="keep"), tmp_path, ["4"])
+    assert {recipe.extras for recipe in asked.recipes.values()} == {"keep"}
+    assert [extras for _, _, extras, _ in asked.scored] == ["keep"]
+
+
+def test_a_sweep_trains_with_each_of_its_values(asked, tmp_path):
+    rows = sweep(entries(Config(), ["cpv-full"], seeds=2, extra_rows=False), "learning_rate=1e-3,5e-3")
+    running.reproduce(rows, tmp_path, ["4"])
+    rates = {run: (config.learning_rate, config.seed) for run, (config, _) in asked.trained.items()}
+    assert rates == {
+        "cpv-full-learning_rate=0.001-0": (1e-3, 0),
+        "cpv-full-learning_rate=0.001-1": (1e-3, 1),
+        "cpv-full-learning_rate=0.005-0": (5e-3, 0),
+        "cpv-full-learning_rate=0.005-1": (5e-3, 1),
+    }
+    assert len(asked.scored) == 2
+
+
+def test_a_row_on_other_tasks_learns_from_demonstrations_of_those(asked, tmp_path):
+    rows = entries(Config(), ["cpv-full"], seeds=1, extra_rows=True)
+    running.reproduce([row for row in rows if row.skills or row.label == "cpv-full"], tmp_path, ["4"])
+    assert {name: recipe.skills for name, recipe in asked.recipes.items()} == {"data": (2, 4), "data-1-4": (1, 4)}
+    assert {run: data for run, (_, (data, _)) in asked.trained.items()} == {
+        "cpv-full-0": "data",
+        "cpv-full--1-4-0": "data-1-4",
+    }
+
+
+def test_a_row_in_a_variant_sees_the_demonstrations_of_the_tables_world_in_its_own_way(asked, tmp_path):
+    running.reproduce(entries(Config(world="doom"), ["naive"], seeds=1, extra_rows=True), tmp_path, ["1"])
+    assert {name: recipe.world for name, recipe in asked.recipes.items()} == {"data": "doom"}
+    assert {run: pairs for run, (_, pairs) in asked.trained.items()} == {
+        "naive-0": ("data", "doom"),
+        "naive-noflags-0": ("data", "doom-noflags"),
+    }
+    assert list(asked.scored.values()) == ["doom", "doom-noflags"]
+
+
+def test_a_world_of_no_table_can_be_reproduced(asked, tmp_path):
+    rows = entries(Config(world="doom-rooms"), ["cpv-full"], seeds=1, extra_rows=True)
+    results = running.reproduce(rows, tmp_path, ["1"])
+    assert results["world"] == "doom-rooms" and asked.recipes["data"].world == "doom-rooms"
+    assert [row["agent"] for row in results["rows"]] == ["cpv-full", "cpv-full, reference of another task"]
+
+
+def test_a_control_that_has_no_other_task_to_show_is_left_out(asked, tmp_path, monkeypatch):
+    plain = running.evaluate
+
+    def evaluate(agents, world, trial, seed, control=False):
+        if control and trial[0] == "2+2":
+            raise OneTask("all episodes are of one task")
+        return plain(agents, world, trial, seed, control)
+
+    monkeypatch.setattr(running, "evaluate", evaluate)
+    lines = []
+    rows = entries(Config(world="doom-rooms"), ["cpv-full"], seeds=1, extra_rows=True)
+    results = running.reproduce(rows, tmp_path, ["2+2", "1"], say=lines.append)
+    cells = [(row["agent"], row["condition"]) for row in results["rows"]]
+    control = "cpv-full, reference of another task"
+    assert cells == [("cpv-full", "2+2"), ("cpv-full", "1"), (control, "1")]
+    assert f"{control}, 2+2: left out, all episodes are of one task" in lines
 
 
 def test_a_small_table(tmp_path):
-    rows = running.entries(CONFIG, ["naive", "cpv-full"], seeds=2, extra_rows=False)
-    rows += [running.Entry("control", rows[1].config, control=True, seeds=2)]
+    rows = entries(CONFIG, ["naive", "cpv-full"], seeds=2, extra_rows=False)
+    rows += [Entry("control", rows[1].config, control=True, seeds=2)]
     results, lines = small(rows, tmp_path)
     assert len(results["rows"]) == 3 * 2 * 2
     assert {"agent", "seed", "condition", "success", "exact", "episodes"} <= results["rows"][0].keys()
@@ -44,17 +147,17 @@ def test_a_small_table(tmp_path):
     assert "| naive | 2 |" in table and "control" in table and (tmp_path / "chart.png").exists()
 
     with pytest.raises(InputError, match="samples=32"):  # not the figures of another training under the same name
-        small(running.entries(replace(CONFIG, samples=64), ["naive"], seeds=2, extra_rows=False), tmp_path)
+        small(entries(replace(CONFIG, samples=64), ["naive"], seeds=2, extra_rows=False), tmp_path)
     again, lines = small(rows, tmp_path)
     assert again == results and not lines  # nothing is done twice
-    more, lines = small([*rows, *running.entries(CONFIG, ["te-plain", "te-pair"], seeds=1, extra_rows=False)], tmp_path)
+    more, lines = small([*rows, *entries(CONFIG, ["te-plain", "te-pair"], seeds=1, extra_rows=False)], tmp_path)
     assert len(more["rows"]) == len(results["rows"]) + 4
     assert sum("training" in line for line in lines) == 1  # both together
     assert len({more["trainings"][row["training"]]["last"]["loss"] for row in more["rows"][-4:]}) == 2
 
 
 def test_it_takes_up_where_it_was(tmp_path):
-    rows = running.entries(CONFIG, ["cpv-plain"], seeds=1, extra_rows=False)
+    rows = entries(CONFIG, ["cpv-plain"], seeds=1, extra_rows=False)
 
     def stop(what, done, total):
         if what == "training cpv-plain" and done == 3:
@@ -71,7 +174,7 @@ def test_it_takes_up_where_it_was(tmp_path):
     assert all(done <= total for _, done, total in told)
     [run] = (tmp_path / "runs").iterdir()
     trained = (run / METRICS).stat().st_mtime_ns
-    more, lines = small(running.entries(CONFIG, ["cpv-plain"], seeds=2, extra_rows=False), tmp_path)
+    more, lines = small(entries(CONFIG, ["cpv-plain"], seeds=2, extra_rows=False), tmp_path)
     assert (run / METRICS).stat().st_mtime_ns == trained and "training cpv-plain: 4 updates" in lines
     assert sorted(row["seed"] for row in more["rows"]) == [0, 0, 1, 1]
     fewer, _ = small(rows, tmp_path, episodes=5)
@@ -79,45 +182,20 @@ def test_it_takes_up_where_it_was(tmp_path):
 
 
 def test_what_cannot_be_is_told_before_anything_is_trained(tmp_path):
-    rows = running.entries(CONFIG, ["cpv-plain"], seeds=1, extra_rows=False)
+    rows = entries(CONFIG, ["cpv-plain"], seeds=1, extra_rows=False)
     for conditions, episodes in (("4", "four"), 4), (("4",), 0):
         with pytest.raises(InputError):
             running.reproduce(rows, tmp_path, conditions, episodes)
     assert not any(tmp_path.iterdir())
 
 
-def test_the_papers_table_has_every_row():
-    for world in ("crafting", "tabletop"):
-        assert set(paper.TABLES[world]) == set(AGENTS) and paper.COLUMNS[world] == make(world).conditions
-    assert paper.figure("crafting", "cpv-full", "16") == (28, 6) and str(paper.figure("doom", "naive", "1+1")) == "36.7"
-    assert paper.figure("crafting", "cpv-full", "3") is None and paper.figure("doom", "te-hom", "1") is None
-    rows = running.entries(Config(), list(AGENTS), seeds=3, extra_rows=True)
-    assert [row.label for row in rows[:10]] == list(AGENTS)
-    assert len({row.label for row in rows}) == len(rows) == 14
-    control = next(row for row in rows if row.control)
-    assert control.folder == "cpv-full" and rows[-1].folder == "te-full--keep"
-
-
-def test_doom_has_the_papers_models_and_rows_without_flags():
-    assert set(paper.TABLES["doom"]) <= set(running.MODELS["doom"]) and paper.COLUMNS["doom"] == make("doom").conditions
-    rows = running.entries(Config(world="doom"), running.MODELS["doom"], seeds=3, extra_rows=True)
-    assert len({row.label for row in rows}) == len(rows) == 7
-    assert [row.without for row in rows if row.control] == [("2+2",)]  # always all four: no other task
-    unflagged = [row for row in rows if row.config.world != "doom"]
-    assert [(row.folder, row.config.world) for row in unflagged] == [
-        ("cpv-full-noflags", "doom-noflags"),
-        ("naive-noflags", "doom-noflags"),
-    ]
-    assert {row.data for row in rows} == {"data"}  # all learn from the same demonstrations …
-    assert len({row.program for row in rows}) == 5  # … and cpv-plain and cpv-full together
-
-
 def test_pairs_are_seen_as_an_entrys_world_shows_them(tmp_path, monkeypatch):
     for name in ("doom", "doom-noflags"):
         monkeypatch.setitem(vars(make(name)), "pool", Blank())  # whether it has one already or not
-    folders.collect(folders.Recipe("doom", 4, (1, 3), 0.1, "discard", 0), tmp_path)
+    folders.collect(folders.Recipe("doom", 4, (1, 3), 0.1, "discard", 0), tmp_path, make("doom"))
+    demonstrations = running.Demonstrations()
     flags = [
-        running._load_pairs(tmp_path, make(world), lambda *_: None)
+        demonstrations.load(tmp_path, make(world), lambda *_: None)
         .sample(jax.random.key(0), 8)
         .now["waypoints"][..., 2]
         for world in ("doom", "doom-noflags", "doom")
@@ -134,39 +212,3 @@ class Blank:
     def draw(self, states, progress=None):
         Blank.drawn += 1
         return np.zeros((len(states.agent), 60, 80, 3), np.uint8)
-
-
-def test_sweeps():
-    rows = running.entries(Config(), ["tecnet"], seeds=1, extra_rows=False)
-    swept = running.sweep(rows, "embedding=64,128")
-    assert [row.config.embedding for row in swept] == [64, 128] and len({row.folder for row in swept}) == 2
-    assert [row.config.ctr for row in running.sweep(rows, "ctr=1,0.1")] == [1.0, 0.1]
-    both = running.sweep(swept, "optimizer=adam,muon")
-    assert [(row.config.embedding, row.config.optimizer) for row in both] == [
-        (64, "adam"),
-        (64, "muon"),
-        (128, "adam"),
-        (128, "muon"),
-    ]
-    assert both[0].label == "tecnet, embedding=64, optimizer=adam"
-    for text in (
-        "embedding",
-        "colour=red",
-        "embedding=big",
-        "seed=1,2",
-        "samples=1e6,2e6",
-        "optimizer=sgd",
-        "embedding=",
-    ):
-        with pytest.raises(InputError):
-            running.sweep(rows, text)
-
-
-def test_means_and_deviations():
-    rows = [
-        {"agent": "x", "seed": seed, "condition": "4", "success": s, "exact": 0} for seed, s in enumerate((0.2, 0.4))
-    ]
-    assert running.cell({"rows": rows}, "x", "4") == pytest.approx((30, 200**0.5, 2))
-    assert running.cell({"rows": rows[:1]}, "x", "4") == pytest.approx((20, np.nan, 1), nan_ok=True)
-    table = running.markdown({"world": "crafting", "rows": [row | {"episodes": 9} for row in rows[:1]]})
-    assert "| x | 1 | 20 |" in table  # one seed has no deviation

@@ -1,5 +1,8 @@
-"""How many pictures a second the playground sends when many people watch at once. The server is a process of its own,
-as in life; the visitors are WebSockets in this one, who ask for more as the page does, and never wait for a clock."""
+"""How many pictures a second the playground sends when many people watch at once.
+
+The server is a process of its own, as in life; the visitors are WebSockets in this one, who ask for more as the page
+does, and never wait for a clock.
+"""
 
 import asyncio
 import json
@@ -7,9 +10,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 
 from planvec.benchmarks.measure import Row
@@ -18,13 +20,13 @@ from planvec.worlds import registrations
 
 try:
     from websockets.asyncio.client import ClientConnection, connect
+    from websockets.typing import Origin
 except ModuleNotFoundError as error:
     raise InputError(f"this needs {error.name}: pip install 'planvec[play]'") from None
 
 SECONDS = 5.0  # of watching
 AHEAD = 24  # steps asked for before they are seen, as by the page
-PLAN = "A + B"
-LONG = {"crafting": "4*A + 4*B"}  # where what was done can be done again: takes a while
+PLAN, LONG = "A + B", "4*A + 4*B"  # the second where what was done can be done again: takes a while
 
 
 class _Closed(Exception):
@@ -32,11 +34,17 @@ class _Closed(Exception):
 
 
 def run(
-    batches: tuple[int, ...] | None = None, seconds: float = SECONDS, worlds: Sequence[str] = tuple(registrations())
+    batches: tuple[int, ...] | None = None,
+    seconds: float = SECONDS,
+    worlds: Sequence[str] | None = None,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> Iterator[Row]:
-    """Measure everything, a row at a time. `batches`: how many watch at once."""
+    """Measure everything, a row at a time. `warn` is never told anything; a world that cannot be entered is left out.
+
+    `batches`: how many watch at once.
+    """
     with server() as address:
-        for world in worlds:
+        for world in worlds or registrations():
             for visitors in batches or (1, 20):
                 try:
                     rates = asyncio.run(_watch_together(address, world, visitors, seconds))
@@ -51,6 +59,7 @@ def server() -> Iterator[str]:
     """The address of a playground that ends with this block."""
     command = [sys.executable, "-m", "planvec", "play", "--no-open", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None  # it is a pipe
         try:
             yield process.stdout.readline().split()[4].rstrip("/")
         finally:
@@ -65,34 +74,39 @@ async def _watch_together(address: str, world: str, visitors: int, seconds: floa
 
 async def _visit(address: str, name: str, number: int, ready: asyncio.Barrier, seconds: float) -> float:
     socket_address = address.replace("http", "ws") + "/socket"
-    async with connect(socket_address, origin=address, compression=None, max_size=None) as socket:
+    async with connect(socket_address, origin=Origin(address), compression=None, max_size=None) as socket:
         world = await _ask(socket, do="open", world=name)
         if world["is"] == "mistake" or not world["agents"]:
             raise _Closed
         for seed, (letter, task) in enumerate(zip("AB", world["examples"], strict=False)):
             if (await _ask(socket, do="demonstrate", name=letter, task=task, seed=seed))["is"] == "mistake":
                 raise _Closed
-        plan = {"plan": LONG.get(name, PLAN), "agents": [world["agents"][0]["name"]]}
+        plan = {"plan": LONG if world["twice"] else PLAN, "agents": [world["agents"][0]["name"]]}
         for _ in range(2):  # everything is compiled: for one visitor, and for all of them
             await _watch(socket, plan | {"seed": number}, until=time.perf_counter())
-            async with ready:
-                began, seen = time.perf_counter(), 0
-        for scene in count(number):
+            await ready.wait()
+        began = time.perf_counter()
+        scene = number
+        seen = 0
+        while time.perf_counter() < began + seconds:
             seen += await _watch(socket, plan | {"seed": scene}, until=began + seconds)
-            if time.perf_counter() >= began + seconds:
-                return seen / (time.perf_counter() - began)
+            scene += 1
+        return seen / (time.perf_counter() - began)
 
 
 async def _watch(socket: ClientConnection, run: dict[str, Any], until: float) -> int:
     """How many pictures there were of an episode that is watched to its end, or until some time."""
     number = (await _ask(socket, do="run", **run))["run"]
-    pictures = seen = wanted = 0
+    pictures = 0  # that came
+    seen = 0  # steps
+    wanted = 0  # steps asked for
     while True:
         if wanted - seen <= 2 * AHEAD // 3:
             wanted = seen + AHEAD
             await socket.send(json.dumps({"do": "want", "run": number, "upto": wanted}))
         step = json.loads(await socket.recv())
-        seen, pictures = step["time"], pictures + len(step["pictures"])
+        seen = step["time"]
+        pictures += len(step["pictures"])
         if step["over"] or time.perf_counter() >= until:
             return pictures
 

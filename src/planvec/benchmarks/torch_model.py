@@ -3,6 +3,8 @@
 Everything here favours it: channels-last, a fused optimiser, bfloat16 on a GPU, and batches that lie ready on the
 device, drawn, scaled and stacked. Only where PyTorch is installed.
 """
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+# PyTorch is no dependency of ours
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -14,9 +16,10 @@ import torch.nn.functional as F
 from jax import Array
 from torch import Tensor, nn
 
-from planvec.agents.agent import Difference
+from planvec.agents import Agent
 from planvec.agents.encoders import CONVOLUTIONS, GREY, Conv, ImageEncoder, Linear
 from planvec.agents.zoo import FEATURES, HIDDEN
+from planvec.benchmarks.layers import layers
 from planvec.data.pairs import Batch
 from planvec.training.config import Config
 from planvec.training.losses import SEGMENTS
@@ -80,13 +83,14 @@ def triplet(anchor: Tensor, positive: Tensor, of: Tensor) -> Tensor:
     return F.relu(apart - other + 1).mean()
 
 
-def convert(agent: Difference) -> CPV:
+def convert(agent: Agent) -> CPV:
     """The same weights in PyTorch."""
     model = CPV()
-    _copy_network(agent.encoder, model.encoder)
-    _copy_network(agent.policy.network, model.network)
-    for ours, theirs in zip((*agent.policy.layers, agent.policy.head.linear), model.layers, strict=True):
-        _copy(ours, theirs)
+    ours = layers(agent)
+    _copy_network(ours.encoder, model.encoder)
+    _copy_network(ours.network, model.network)
+    for source, target in zip(ours.linear, model.layers, strict=True):
+        _copy(source, target)
     return model
 
 
@@ -98,14 +102,12 @@ def ready(batch: Batch, device: str, dtype: torch.dtype) -> Sample:
         scaled = torch.tensor(stacked, device=device).to(dtype) / GREY
         return scaled.permute(0, 3, 1, 2)  # channels last in memory
 
-    ends = [images(getattr(batch, begin), getattr(batch, end)) for begin, end in SEGMENTS.values()]
-    ends = torch.cat(ends).contiguous(memory_format=torch.channels_last)
+    segments = [images(getattr(batch, begin), getattr(batch, end)) for begin, end in SEGMENTS.values()]
+    ends = torch.cat(segments).contiguous(memory_format=torch.channels_last)
     return Sample(ends, images(batch.now), torch.tensor(np.asarray(batch.action), device=device).long())
 
 
-def trainer(
-    agent: Difference, batches: list[Batch], device: str, mode: str | None, config: Config
-) -> Callable[[int], None]:
+def trainer(agent: Agent, batches: list[Batch], device: str, mode: str | None, config: Config) -> Callable[[int], None]:
     """A function that does so many updates and waits until they are done. `mode`: of torch.compile; None for none."""
     torch.compiler.reset()  # it would give up compiling after some models of the same class
     torch.backends.cudnn.benchmark = True
@@ -132,13 +134,15 @@ def trainer(
 
 
 def _copy_network(ours: ImageEncoder, theirs: Network) -> None:
-    for source, target in zip((*ours.convs, ours.linear), (*theirs.convs, theirs.linear), strict=True):
+    for source, target in zip(ours.convs, theirs.convs, strict=True):
         _copy(source, target)
+    _copy(ours.linear, theirs.linear)
 
 
 def _copy(ours: Conv | Linear, theirs: nn.Module) -> None:
     """Ours is (…, inputs, outputs), theirs (outputs, inputs, …)."""
-    weight, bias = (torch.tensor(np.asarray(values)) for values in (ours.weight, ours.bias))
+    weight = torch.tensor(np.asarray(ours.weight))
+    bias = torch.tensor(np.asarray(ours.bias))
     with torch.no_grad():
         theirs.weight.copy_(weight.movedim((-1, -2), (0, 1)))
         theirs.bias.copy_(bias)

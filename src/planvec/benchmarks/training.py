@@ -5,17 +5,20 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from planvec.agents import AGENTS
-from planvec.agents.agent import Difference
+from planvec.agents import AGENTS, Agent
 from planvec.agents.encoders import ImageEncoder, convolved
+from planvec.benchmarks.layers import layers
 from planvec.benchmarks.measure import Row, rate, rates
+from planvec.data import folders
 from planvec.data.pairs import PairSet
 from planvec.evaluation.scores import evaluate, random_trial
 from planvec.training import loop
@@ -23,9 +26,12 @@ from planvec.training.config import Config
 from planvec.training.loading import load
 from planvec.training.losses import SEGMENTS
 from planvec.worlds import make
-from planvec.worlds.crafting.world import Crafting
+from planvec.worlds.protocol import World
+from planvec.worlds.spaces import Images
 
 AGENT = "cpv-full"
+WORLD = "crafting"
+Optimizer = Literal["muon", "adam"]
 READY = 4  # batches that lie ready for PyTorch, used in turn
 ROUNDS = 5  # of all that are compared, one after the other; of each the best counts
 
@@ -41,7 +47,7 @@ def run(
     compared = batches or ((256, 1024) if on_cpu else (1024,))
     batches = batches or ((256, 1024) if on_cpu else (256, 1024, 4096, 16_384))
     together = (1,) if on_cpu else (1, 3, 12)
-    world = make("crafting")
+    world = make(WORLD)
     data = _collect(world, pairs or (2_000 if on_cpu else 40_000))
     trained = []
     for batch in batches:
@@ -49,7 +55,8 @@ def run(
         trained.append(rows[0])
         yield from rows
         for count in together if batch == 1024 else ():
-            for optimizer in ("adam", "muon") if count > 1 else ("muon",):
+            optimizers: tuple[Optimizer, ...] = ("adam", "muon") if count > 1 else ("muon",)
+            for optimizer in optimizers:
                 what, program = _ours(data, batch, count, optimizer)
                 per_second = rate(program, count=_updates(batch * count) * batch * count)
                 trained.append(Row(what, "samples/s", batch, per_second))
@@ -58,11 +65,13 @@ def run(
     yield _evaluation(world, episodes)
 
 
-def _collect(world: Crafting, pairs: int) -> PairSet:
+def _collect(world: World, pairs: int) -> PairSet:
     """The paper's training pairs, on the device."""
-    tasks = [task for task in world.sample_tasks((0,), pairs, 2, 4) for _ in range(2)]
-    demos = world.record(tasks, (1,), noise=0.1)
-    return PairSet.of(world, world.replay(demos), demos.actions, demos.lengths)
+    recipe = folders.Recipe(world=WORLD, pairs=pairs, skills=world.sizes, noise=0.1, extras="discard", seed=0)
+    with TemporaryDirectory() as folder:
+        data = Path(folder) / "pairs"
+        folders.collect(recipe, data, world)
+        return folders.load(data, world)
 
 
 def _updates(batch: int) -> int:
@@ -73,22 +82,24 @@ def _updates(batch: int) -> int:
 
 def _side_by_side(pairs: PairSet, batch: int, warn: Callable[[str], None] | None) -> list[Row]:
     """Ours, alone and with Adam; and, unless `warn` is None, the same in PyTorch, run in turn."""
-    programs = dict([_ours(pairs, batch, 1, "adam"), *(_torch(pairs, batch, warn) if warn else ())])
+    programs = dict([_ours(pairs, batch, 1, "adam")])
+    if warn:
+        programs.update(_torch(pairs, batch, warn))
     measured = rates(list(programs.values()), _updates(batch) * batch, ROUNDS)
     ours, *others = [Row(what, "samples/s", batch, each) for what, each in zip(programs, measured, strict=True)]
     compared = [(other, Row(f"planvec / {other.what}", "×", batch, ours.rate / other.rate)) for other in others]
     return [ours, *chain.from_iterable(compared)]
 
 
-def _ours(pairs: PairSet, batch: int, together: int, optimizer: str) -> tuple[str, Callable[[], Any]]:
+def _ours(pairs: PairSet, batch: int, together: int, optimizer: Optimizer) -> tuple[str, Callable[[], Any]]:
     """What `planvec train` runs between two log lines: sampling, drawing, losses, gradients, optimiser.
 
     Muon is what it has unless told, Adam what is compared with PyTorch's. Twelve together are what `planvec reproduce`
     runs: three seeds of all four cpv models.
     """
-    kinds = [name for name in AGENTS if name.startswith("cpv")] if together == 12 else [AGENT]
-    trainings = [(seed, kind) for seed in range(together // len(kinds)) for kind in kinds]
-    configs = [Config(agent=kind, batch=batch, seed=seed, optimizer=optimizer) for seed, kind in trainings]
+    names = [name for name in AGENTS if name.startswith("cpv")] if together == 12 else [AGENT]
+    trainings = [(seed, name) for seed in range(together // len(names)) for name in names]
+    configs = [Config(agent=name, world=WORLD, batch=batch, seed=seed, optimizer=optimizer) for seed, name in trainings]
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(loop.start, configs))
     seeds, kinds = loop.grid(configs)
     chunk, _ = loop.programs(kinds)
@@ -106,7 +117,8 @@ def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[
         warn(f"not compared with torch: {error}; pip install torch")
         return
     device = "cpu" if jax.default_backend() == "cpu" else "cuda"
-    config, updates = Config(agent=AGENT, batch=batch, optimizer="adam"), _updates(batch)
+    config = Config(agent=AGENT, world=WORLD, batch=batch, optimizer="adam")
+    updates = _updates(batch)
     sample = eqx.filter_jit(PairSet.sample)
     ready = [sample(pairs, jax.random.key(i), batch) for i in range(READY)]
     for mode in (None, torch_model.MODES[device]):
@@ -126,8 +138,11 @@ def _precision() -> str:
 
 def _against_peak(trained: list[Row]) -> Iterator[Row]:
     """How much of what the device can do in matrix products becomes training."""
-    agent, world = loop.start(Config(agent=AGENT)).agent, make("crafting")
-    per_sample, peak = flops(agent, world.space.shape), matrix_peak()
+    agent = loop.start(Config(agent=AGENT, world=WORLD)).agent
+    space = make(WORLD).space
+    assert isinstance(space, Images)
+    per_sample = flops(agent, space.shape)
+    peak = matrix_peak()
     yield Row(f"{AGENT}: work in a sample, forward and backward", "MFLOP", 1, per_sample / 1e6)
     yield Row("largest matrix product", "TFLOP/s", 1, peak / 1e12)
     for row in trained:
@@ -135,15 +150,15 @@ def _against_peak(trained: list[Row]) -> Iterator[Row]:
         yield Row(row.what, "% of that peak", row.batch, 100 * row.rate * per_sample / peak)
 
 
-def flops(agent: Difference, shape: tuple[int, int, int]) -> int:
+def flops(agent: Agent, shape: tuple[int, int, int]) -> int:
     """What training on one sample takes, by the shapes of the layers.
 
     2 for each multiplication and addition; the encoder once for each segment, the policy once; and the backward pass
     twice the forward one, as it has two products (gradients of inputs and of weights) for each of that.
     """
-    layers = (*agent.policy.layers, agent.policy.head.linear)
-    policy = _network_products(agent.policy.network, shape) + sum(layer.weight.size for layer in layers)
-    forward = 2 * (len(SEGMENTS) * _network_products(agent.encoder, shape) + policy)
+    parts = layers(agent)
+    policy = _network_products(parts.network, shape) + sum(layer.weight.size for layer in parts.linear)
+    forward = 2 * (len(SEGMENTS) * _network_products(parts.encoder, shape) + policy)
     return 3 * forward
 
 
@@ -152,7 +167,8 @@ def _network_products(network: ImageEncoder, shape: tuple[int, int, int]) -> int
     height, width, _ = shape
     products = network.linear.weight.size
     for conv in network.convs:
-        height, width = (convolved(side, len(conv.weight), conv.stride, conv.padding) for side in (height, width))
+        height = convolved(height, len(conv.weight), conv.stride, conv.padding)
+        width = convolved(width, len(conv.weight), conv.stride, conv.padding)
         products += height * width * conv.weight.size
     return products
 
@@ -173,9 +189,9 @@ def matrix_peak(size: int | None = None, chain: int = 4) -> float:
     return rate(multiply, matrix, count=chain * 2 * size**3)
 
 
-def _evaluation(world: Crafting, episodes: int) -> Row:
+def _evaluation(world: World, episodes: int) -> Row:
     """Seconds for the six conditions with the shipped agent, references by the expert included, after compilation."""
-    agent = load("crafting")
+    agent = load(WORLD)
     for seed in (0, 1):  # the first compiles, the second has other tasks in the same shapes
         began = time.perf_counter()
         for condition in world.conditions:

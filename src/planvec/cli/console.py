@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -10,16 +12,26 @@ from rich.table import Table
 
 from planvec.agents import Agent
 from planvec.errors import InputError
-from planvec.evaluation.scores import OneTask, Score, Trial, evaluate, random_trial
+from planvec.evaluation.scores import Score, evaluate
+from planvec.evaluation.trials import OneTask, Trial, random_trial
 from planvec.tables import paper
 from planvec.tasks import parse_condition
 from planvec.worlds.protocol import World
+from planvec.worlds.registry import USUAL
 
-out, log = Console(), Console(stderr=True)
+WORLD = USUAL  # where none is named
+out = Console()
+log = Console(stderr=True)
+
+
+class Update(Protocol):
+    """Tells a bar how much is done; and of how much, and what it is, where these change."""
+
+    def __call__(self, done: int, total: int | None = None, description: str | None = None) -> None: ...
 
 
 @contextmanager
-def progress(what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
+def progress(what: str, total: int, unit: str) -> Iterator[Update]:
     """A bar with the remaining time, on stderr, from the first word of progress on. Yields the function to tell it.
 
     Where less is done than before, something new has begun, and its time counts anew.
@@ -28,11 +40,11 @@ def progress(what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
     bar = Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=log)
     task = bar.add_task(what, total=total)
 
-    def update(done: int, **changes: str) -> None:
+    def update(done: int, total: int | None = None, description: str | None = None) -> None:
         bar.start()
         if done < bar.tasks[task].completed:
             bar.reset(task)
-        bar.update(task, completed=done, **changes)
+        bar.update(task, completed=done, total=total, description=description)
 
     try:
         yield update
@@ -49,6 +61,12 @@ def say(text: str) -> None:
 def complain(text: object) -> None:
     """A line on stderr."""
     log.print(f"planvec: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def check_name(path: Path | None, suffix: str) -> None:
+    """Complain about a name that is not one for such a file."""
+    if path and (path.suffix.lower() != suffix or path.is_dir()):
+        raise InputError(f"{path} is no name for such a file; write one that ends in {suffix}")
 
 
 def score_all(
@@ -83,7 +101,8 @@ def random_trials(
 ) -> dict[str, Callable[[], Trial]]:
     """A trial for each condition, made when it is its turn."""
     conditions = [condition.strip() for condition in conditions]
-    list(map(parse_condition, conditions))
+    for condition in conditions:
+        parse_condition(condition)  # complains before anything is scored
     return {name: partial(random_trial, world, name, episodes, seed, extras) for name in conditions}
 
 
@@ -92,16 +111,20 @@ SCORES = "success: all that the references did was done; exact: and nothing else
 
 def scores_table(world: str, agent: str, scores: dict[str, Score], how: str = "") -> Table:
     """Scores; beside the paper's, unless they were measured in a way of their own (`how`)."""
-    theirs = {name: None if how else paper.figure(world, agent, name) for name in scores}
+    known = {} if how else {name: paper.figure(world, agent, name) for name in scores}
+    beside = any(known.values())
     episodes = min(score.episodes for score in scores.values())
-    title = f"{agent}, {world}{how and f', {how}'}: % of {episodes} episodes"
-    columns = ["condition", "success", "95% interval", "exact", "stops", *["paper's success"] * any(theirs.values())]
-    table = Table(title=title, caption=SCORES)
-    for column in columns:
+    about = f"{agent}, {world}, {how}" if how else f"{agent}, {world}"
+    table = Table(title=f"{about}: % of {episodes} episodes", caption=SCORES)
+    for column in ("condition", "success", "95% interval", "exact", "stops"):
         table.add_column(column, justify="right")
+    if beside:
+        table.add_column("paper's success", justify="right")
     for name, score in scores.items():
-        success, low, high, exact, stops = (
-            f"{100 * value:.0f}" for value in (score.success, *score.ci95, score.exact, score.stops)
-        )
-        table.add_row(*(name, success, f"{low}–{high}", exact, stops, str(theirs[name] or ""))[: len(columns)])
+        low, high = score.ci95
+        interval = f"{100 * low:.0f}–{100 * high:.0f}"
+        cells = [name, f"{100 * score.success:.0f}", interval, f"{100 * score.exact:.0f}", f"{100 * score.stops:.0f}"]
+        if beside:
+            cells.append(str(known[name] or ""))
+        table.add_row(*cells)
     return table

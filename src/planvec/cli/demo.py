@@ -13,28 +13,31 @@ from planvec.media.pictures import save_figure
 from planvec.tables import paper
 from planvec.worlds.protocol import World
 
-A, B = ("ChopTree", "BuildHouse"), ("MakeBread", "EatBread")
 TRIES = 10  # scenes, until one in which the agent succeeds
 
 
 def film_sum(agent: Agent, world: World, path: Path, seed: int = 0) -> str:
     """Film two references beside the agent acting on the sum of their plans. Returns what there is to see."""
-    first, second = world.demonstrate(A, seed=2 * seed), world.demonstrate(B, seed=2 * seed + 1)
+    one, other = world.showcase
+    first = world.demonstrate(one, seed=2 * seed)
+    second = world.demonstrate(other, seed=2 * seed + 1)
     plan = agent.plan(first) + agent.plan(second)
     for attempt in range(TRIES):
-        episode = rollout(agent, plan, world, A + B, seed=seed * TRIES + attempt)
+        episode = rollout(agent, plan, world, one + other, seed=seed * TRIES + attempt)
         if episode.success:
             break
     titles = ("A, by the expert", "B, by the expert", "A + B, by the agent")
     film_together(world, list(zip(titles, (first, second, episode), strict=True)), path)
     how = f"did {', '.join(episode.skills_done)} in {len(episode)} steps" if episode.success else "did not do it"
-    return f"A is {' and '.join(A)}, B is {' and '.join(B)}. Given A + B, the agent {how} (try {attempt + 1}): {path}"
+    shown = f"A is {' and '.join(one)}, B is {' and '.join(other)}"
+    return f"{shown}. Given A + B, the agent {how} (try {attempt + 1}): {path}"
 
 
 def draw_scores(world: str, agent: str, scores: dict[str, Score], path: Path) -> None:
     """A chart of an agent's scores beside the paper's."""
     figure = Figure(figsize=(7, 3.2), layout="constrained")
-    axes, place = figure.subplots(), np.arange(len(scores))
+    axes = figure.subplots()
+    place = np.arange(len(scores))
     ours = 100 * np.array([(score.success, *score.ci95) for score in scores.values()]).T
     theirs = np.array([paper.figure(world, agent, name) for name in scores], float).T
     axes.bar(place - 0.2, ours[0], 0.4, yerr=np.abs(ours[1:] - ours[0]), color="#3d6fb0", label="planvec")

@@ -127,6 +127,13 @@ def read_header(folder: Path, world: "World") -> dict[str, Any]:
     return header
 
 
+def describe(folder: Path, world: "World") -> dict[str, Any]:
+    """What a run remembers of its demonstrations."""
+    header = read_header(folder, world)
+    known = {name: header[name] for name in ("world", "pairs", "skills", "noise", "extras", "seed", "fingerprint")}
+    return known | {"sha256": [entry["sha256"] for entry in header["shards"].values()]}
+
+
 def read_shards(folder: Path, header: dict[str, Any]) -> Iterator[tuple[Recording, list[Task]]]:
     """Each shard's demonstrations, and the task of each pair."""
     for entry in header["shards"].values():

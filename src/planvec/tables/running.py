@@ -1,141 +1,68 @@
-"""The paper's tables: what to train and to measure, as data; our figures beside the paper's."""
+"""How a table comes about: what is missing is trained and scored, and everything done is kept."""
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from planvec.agents import AGENTS, Agent
+from planvec.agents import Agent
 from planvec.data import folders
 from planvec.data.pairs import PairSet
 from planvec.errors import InputError
-from planvec.evaluation.scores import evaluate, random_trial
-from planvec.io import files
+from planvec.evaluation.scores import Score, evaluate
+from planvec.evaluation.trials import OneTask, random_trial
 from planvec.io.checkpoints import load_json, save_json
 from planvec.io.provenance import commit
-from planvec.media.pictures import save_figure
-from planvec.tables import paper
+from planvec.tables.entries import Entry
+from planvec.tables.reporting import write
 from planvec.tasks import parse_condition
-from planvec.training.config import Config
 from planvec.training.loading import load
 from planvec.training.loop import train
-from planvec.training.runs import CONFIG, reached, read_metrics
+from planvec.training.runs import CONFIG, read_metrics
 from planvec.worlds import make
 from planvec.worlds.protocol import World
 
+Say = Callable[[str], None]  # told in a line for people what was begun, or what came out
 Watch = Callable[[str, int, int], None]  # told what is being done, how much of it is, and of how much
 EVALUATION_SEED = 1  # of the references and scenes, the same for all agents
+NOISE = 0.1  # of all demonstrations trained on
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A row of a table: one way of training, measured in one way."""
+class Demonstrations:
+    """The pairs of the folder last asked for, which stay on the accelerator: many trainings in a row share them."""
 
-    label: str
-    config: Config
-    skills: tuple[int, int] | None = None  # of its demonstrations' tasks; the world's own unless given
-    extras: str = "discard"
-    control: bool = False
-    without: tuple[str, ...] = ()  # the conditions under which it means nothing
-    seeds: int = 3
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        self.pairs: PairSet | None = None
 
-    @property
-    def folder(self) -> str:
-        """Entries that differ in how they are measured alone share their trainings."""
-        plain = Config(agent=self.config.agent, world=self.config.world)
-        changed = {k: v for k, v in asdict(self.config).items() if v != getattr(plain, k) and k not in SETTINGS}
-        variant = self.config.world.partition("-")[2]
-        parts = [self.config.agent, variant, *(f"{k}={v}" for k, v in changed.items()), self.data.removeprefix("data")]
-        return "-".join(filter(None, parts))
-
-    @property
-    def data(self) -> str:
-        """The folder of its demonstrations; variants of a world share them."""
-        skills = "" if self.skills is None else "-{}-{}".format(*self.skills)
-        return "data" + skills + f"-{self.extras}" * (self.extras != "discard")
-
-    @property
-    def program(self) -> tuple:
-        """Equal for entries that may train together."""
-        return self.config.program, self.data, self.seeds
-
-    def seeded(self, seed: int) -> Config:
-        return replace(self.config, seed=seed)
-
-    def run(self, table: Path, seed: int) -> Path:
-        """The folder of one training."""
-        return table / "runs" / f"{self.folder}-{seed}"
-
-    def unfinished(self, table: Path) -> dict[int, bool]:
-        """The seeds that have not been trained to the end, and whether they have been begun."""
-        steps = {seed: reached(self.run(table, seed)) for seed in range(self.seeds)}
-        return {seed: step is not None for seed, step in steps.items() if (step or 0) < self.config.updates}
+    def load(self, folder: Path, world: World, progress: Callable[[int, int], None]) -> PairSet:
+        """As they are seen in `world`, which may be a variant of the one that they were first loaded for."""
+        if self.pairs is None or folder != self.folder:
+            self.pairs = None  # makes room for the others
+            self.pairs = folders.load(folder, world, progress)
+            self.folder = folder
+        return replace(self.pairs, world=world)
 
 
-SETTINGS = ("seed", "samples", "interval")  # the same for a whole table
+@dataclass
+class Table:
+    """A table under way: where it is kept, what is in it so far, and whom to tell."""
 
+    folder: Path
+    world: str
+    pairs: int  # to train on
+    say: Say
+    watch: Watch
+    results: dict[str, Any]  # what results.json holds
+    demonstrations: Demonstrations = field(default_factory=Demonstrations)
 
-MODELS = {"doom": ("naive", "tecnet", "cpv-plain", "cpv-full")}  # of a world's table, where it has not all ten
-FURTHER = {  # rows beside the models', by world: the agent, what is different about it, and how
-    "crafting": (
-        ("cpv-full", "reference of another task", {"control": True}),
-        ("cpv-full", "extras kept", {"extras": "keep"}),
-        ("cpv-full", "trained on 1-4 skills", {"skills": (1, 4), "seeds": 1}),
-        ("te-full", "extras kept", {"extras": "keep"}),
-    ),
-    "tabletop": (("cpv-full", "reference of another task", {"control": True}),),
-    "doom": (
-        ("cpv-full", "reference of another task", {"control": True, "without": ("2+2",)}),  # that is all there are
-        ("cpv-full", "no flags", {"world": "doom-noflags"}),
-        ("naive", "no flags", {"world": "doom-noflags"}),
-    ),
-}
-
-
-def entries(
-    config: Config, agents: Sequence[str], seeds: int, extra_rows: bool, extras: str = "discard"
-) -> list[Entry]:
-    """A table of the paper: the agents asked for; and what else is reported of some of them."""
-    kept = ", extras kept" if extras == "keep" else ""
-    rows = [Entry(agent + kept, replace(config, agent=agent), extras=extras, seeds=seeds) for agent in agents]
-    further = FURTHER[config.world] if extra_rows else ()
-    for agent, what, how in further:
-        if agent in agents:
-            own = {name: how[name] for name in how if name in Config.__dataclass_fields__}
-            rest = {"seeds": seeds} | {name: how[name] for name in how if name not in own}
-            rows.append(Entry(f"{agent}, {what}", replace(config, agent=agent, **own), **rest))
-    return rows
-
-
-def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
-    """Each entry once for every value, as in "embedding=64,128" or "ctr=1,0.1"."""
-    name, _, values = text.partition("=")
-    kinds = {
-        "embedding": int,
-        "batch": int,
-        "warmup": int,
-        "schedule": str,
-        "precision": str,
-        "optimizer": str,
-        "networks": str,
-    }
-    if name not in Config.__dataclass_fields__ or name in ("world", "agent", *SETTINGS) or not values:
-        raise InputError(f"'{text}' is no sweep; write for example embedding=64,128 or ctr=1,0.1")
-    try:
-        converted = [kinds.get(name, float)(value) for value in values.split(",")]
-    except ValueError:
-        raise InputError(f"'{values}' are not values of {name}") from None
-    return [
-        replace(row, label=f"{row.label}, {name}={value}", config=replace(row.config, **{name: value}))
-        for row in rows
-        for value in converted
-    ]
+    def save(self) -> None:
+        save_json(self.folder / "results.json", self.results)
 
 
 def reproduce(
@@ -144,7 +71,7 @@ def reproduce(
     conditions: Sequence[str],
     episodes: int = 1000,
     pairs: int | None = None,
-    say: Callable[[str], None] = lambda line: None,
+    say: Say = lambda line: None,
     watch: Watch = lambda what, done, total: None,
 ) -> dict[str, Any]:
     """Train and measure what is not there yet. Everything done is kept: stop it at any time and start it again.
@@ -153,45 +80,43 @@ def reproduce(
     many of them to train on, if not as many as usual. `watch` is told what is being done, and how far it is.
     """
     rows = list(rows)
-    world = make(rows[0].config.world)
+    conditions = [condition.strip() for condition in conditions]
     if episodes < 1 or rows[0].seeds < 1:
         raise InputError(f"measure at least one seed on one episode; got {rows[0].seeds} on {episodes}")
-    conditions = [condition.strip() for condition in conditions]
-    list(map(parse_condition, conditions))  # complains before anything is trained
-    path, pairs = folder / "results.json", world.pairs if pairs is None else pairs
-    new = {"world": world.name, "rows": [], "trainings": {}, "sampled": True, "pairs": pairs}
-    results = load_json(path) if path.exists() else new
+    for condition in conditions:
+        parse_condition(condition)  # complains before anything is trained
+    table = _open(rows, folder, pairs, say, watch)
+    wanted = {entry: _missing(table.results, entry, conditions, episodes) for entry in rows}
+    unmeasured = [entry for entry in rows if wanted[entry]]
+    for entry in unmeasured:
+        _train(table, entry, unmeasured)
+        table.save()
+        _score(table, entry, wanted[entry], episodes)
+        write(table.results, folder)
+    return table.results
+
+
+def _open(rows: Sequence[Entry], folder: Path, pairs: int | None, say: Say, watch: Watch) -> Table:
+    """The table in a folder, or a new one. Complains where the folder's is of other trainings than the rows'."""
+    world = rows[0].config.world
+    pairs = make(world).pairs if pairs is None else pairs
+    path = folder / "results.json"
+    results = {"world": world, "rows": [], "trainings": {}, "sampled": True, "pairs": pairs}
+    if path.exists():
+        results = load_json(path)
     if results["pairs"] != pairs:
         raise InputError(f"{folder} holds trainings on {results['pairs']} pairs, not {pairs}; choose another --out")
     for entry in rows:
         _check_same(results, entry, folder)
-    missing = {entry: _missing(results, entry, conditions, episodes) for entry in rows}
-    missing = {entry: wanted for entry, wanted in missing.items() if wanted}
-    for entry, wanted in missing.items():
-        agents = _trained(entry, missing, folder, pairs, results, say, watch)
-        save_json(path, results)
-        world = make(entry.config.world)
-        watch(f"scoring {entry.label}", 0, len(wanted))
-        for number, condition in enumerate(wanted, start=1):
-            trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
-            scores = evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
-            for seed, score in enumerate(scores):
-                place = {"agent": entry.label, "seed": seed, "condition": condition}
-                results["rows"] = [row for row in results["rows"] if not place.items() <= row.items()]
-                made = {"training": f"{entry.folder}-{seed}", "made": commit()}
-                results["rows"].append(place | score.as_dict() | made)
-            save_json(path, results)
-            mean = np.mean([score.success for score in scores])
-            say(f"{entry.label}, {condition}: {mean:.1%} of {episodes} episodes")
-            watch(f"scoring {entry.label}", number, len(wanted))
-        write(results, folder)
-    return results
+    return Table(folder, world, pairs, say, watch, results)
 
 
 def _check_same(results: dict[str, Any], entry: Entry, folder: Path) -> None:
     """Complain where the folder's figures come from a training with other settings."""
     for seed in range(entry.seeds):
-        known = results["trainings"].get(f"{entry.folder}-{seed}", {"config": {}})["config"]
+        if entry.name(seed) not in results["trainings"]:
+            continue
+        known = results["trainings"][entry.name(seed)]["config"]
         asked = json.loads(json.dumps(asdict(entry.seeded(seed))))
         for name in known.keys() - {"interval"}:
             if known[name] != asked.get(name):
@@ -209,37 +134,62 @@ def _missing(results: dict[str, Any], entry: Entry, conditions: Sequence[str], e
     return [condition for condition in wanted if not known >= {(condition, seed) for seed in range(entry.seeds)}]
 
 
-def _trained(
-    entry: Entry,
-    others: Iterable[Entry],
-    folder: Path,
-    pairs: int,
-    results: dict[str, Any],
-    say: Callable[[str], None],
-    watch: Watch,
-) -> list[Agent]:
-    """The entry's agents, one for each seed. Where they are not there yet they train, with the others that can."""
-    if seeds := entry.unfinished(folder):
-        data = folder / entry.data
-        skills = entry.skills or make(entry.config.world).sizes
-        recipe = folders.Recipe(entry.config.world, pairs, skills, 0.1, entry.extras, 0)
-        say(f"{pairs} pairs of {skills[0]}-{skills[1]} skills, extras: {entry.extras}")
-        folders.ensure(recipe, data, lambda done: watch("collecting pairs", done, pairs))
-        loaded = _load_pairs(data, make(entry.config.world), partial(watch, "loading steps"))
-        kinds = {one.folder: one for one in [entry, *others] if one.program == entry.program}
-        kinds = {name: one for name, one in kinds.items() if one.unfinished(folder) == seeds}
-        several = f"{len(seeds)} seeds of each together, " * (len(seeds) > 1)
-        say(f"training {'; '.join(one.label for one in kinds.values())}: {several}{entry.config.updates} updates")
-        trainings = [(one.run(folder, seed), one.seeded(seed)) for seed in seeds for one in kinds.values()]
-        runs, configs = zip(*trainings, strict=True)
-        began = time.perf_counter()
-        label, updates = f"training {entry.label}", entry.config.updates
-        train(configs, runs, loaded, describe(data), tick=lambda step: watch(label, step, updates))
-        together = {"trainings": len(runs), "seconds": time.perf_counter() - began}
-        results["trainings"] |= {run.name: _described(run) | {"together": together} for run in runs}
-    runs = [entry.run(folder, seed) for seed in range(entry.seeds)]
-    results["trainings"] = {run.name: _described(run) for run in runs} | results["trainings"]
-    return list(map(load, runs))
+def _train(table: Table, entry: Entry, others: Sequence[Entry]) -> None:
+    """Train the entry's agents where they are not there yet, together with the others' that can; tell the results."""
+    if entry.unfinished(table.folder):
+        _train_together(table, _partners(table, entry, others))
+    for seed in range(entry.seeds):
+        if entry.name(seed) not in table.results["trainings"]:
+            table.results["trainings"][entry.name(seed)] = _described(entry.run(table.folder, seed))
+
+
+def _train_together(table: Table, together: Sequence[Entry]) -> None:
+    """Train what the first of the entries lacks, with the same of the others."""
+    entry = together[0]
+    seeds = list(entry.unfinished(table.folder))
+    updates = entry.config.updates
+    world = make(entry.config.world)
+    data = _collect(table, entry, world)
+    pairs = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
+    trainings = [(one, seed) for seed in seeds for one in together]
+    configs = [one.seeded(seed) for one, seed in trainings]
+    runs = [one.run(table.folder, seed) for one, seed in trainings]
+    several = f"{len(seeds)} seeds of each together, " if len(seeds) > 1 else ""
+    table.say(f"training {'; '.join(one.label for one in together)}: {several}{updates} updates")
+
+    def tick(step: int) -> None:
+        table.watch(f"training {entry.label}", step, updates)
+
+    began = time.perf_counter()
+    train(configs, runs, pairs, folders.describe(data, world), tick=tick)
+    took = {"trainings": len(runs), "seconds": time.perf_counter() - began}
+    for run in runs:
+        table.results["trainings"][run.name] = _described(run) | {"together": took}
+
+
+def _collect(table: Table, entry: Entry, world: World) -> Path:
+    """The folder of the entry's demonstrations, collected in the table's world unless they are there already."""
+    data = table.folder / entry.data
+    low, high = entry.skills or world.sizes
+    recipe = folders.Recipe(
+        world=table.world, pairs=table.pairs, skills=(low, high), noise=NOISE, extras=entry.extras, seed=0
+    )
+    table.say(f"{table.pairs} pairs of {low}-{high} skills, extras: {entry.extras}")
+    folders.ensure(recipe, data, make(table.world), lambda done: table.watch("collecting pairs", done, table.pairs))
+    return data
+
+
+def _partners(table: Table, entry: Entry, others: Sequence[Entry]) -> list[Entry]:
+    """The entries to train together: this one, and those whose same seeds can go through the same program.
+
+    Of several that share a training there is only the first.
+    """
+    unfinished = entry.unfinished(table.folder)
+    alike: dict[str, Entry] = {}
+    for one in [entry, *others]:
+        if one.program == entry.program and one.unfinished(table.folder) == unfinished:
+            alike.setdefault(one.folder, one)
+    return list(alike.values())
 
 
 def _described(run: Path) -> dict[str, Any]:
@@ -247,101 +197,33 @@ def _described(run: Path) -> dict[str, Any]:
     return load_json(run / CONFIG) | {"last": read_metrics(run)[-1]}
 
 
-_pairs: dict[Path, PairSet] = {}
+def _score(table: Table, entry: Entry, conditions: Sequence[str], episodes: int) -> None:
+    """Fill the entry's cells, one condition after another."""
+    world = make(entry.config.world)
+    agents = [load(entry.run(table.folder, seed)) for seed in range(entry.seeds)]
+    table.watch(f"scoring {entry.label}", 0, len(conditions))
+    for number, condition in enumerate(conditions, start=1):
+        try:
+            scores = score(entry, agents, world, condition, episodes)
+        except OneTask as reason:
+            table.say(f"{entry.label}, {condition}: left out, {reason}")
+        else:
+            _put(table.results, entry, condition, scores)
+            table.save()
+            mean = np.mean([one.success for one in scores])
+            table.say(f"{entry.label}, {condition}: {mean:.1%} of {episodes} episodes")
+        table.watch(f"scoring {entry.label}", number, len(conditions))
 
 
-def _load_pairs(data: Path, world: World, progress: Callable[[int, int], None]) -> PairSet:
-    """The pairs of the folder last asked for, kept on the accelerator; as they are seen in a variant of their world."""
-    if data not in _pairs:
-        _pairs.clear()
-        _pairs[data] = folders.load(data, world, progress)
-    return replace(_pairs[data], world=world)
+def score(entry: Entry, agents: Sequence[Agent], world: World, condition: str, episodes: int) -> list[Score]:
+    """One cell of the table, for each of the entry's agents: measured in the entry's way."""
+    trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
+    return evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
 
 
-def describe(data: Path) -> dict[str, Any]:
-    """What a run remembers of its demonstrations."""
-    header = folders.read_header(data)
-    known = {name: header[name] for name in ("world", "pairs", "skills", "noise", "extras", "seed", "fingerprint")}
-    return known | {"sha256": [entry["sha256"] for entry in header["shards"].values()]}
-
-
-def write(results: dict[str, Any], folder: Path) -> None:
-    """The table for people, as Markdown and as a chart."""
-    save_json(folder / "results.json", results)
-    files.write(folder / "table.md", markdown(results))
-    chart(results, folder / "chart.png")
-
-
-def labels(results: dict[str, Any]) -> list[str]:
-    """The rows of the table: the ten models in the paper's order, then the others as they came."""
-    there = list(dict.fromkeys(row["agent"] for row in results["rows"]))
-    return [agent for agent in AGENTS if agent in there] + [label for label in there if label not in AGENTS]
-
-
-def cell(results: dict[str, Any], label: str, condition: str, figure: str = "success") -> tuple[float, float, int]:
-    """Mean and standard deviation (n − 1) over seeds in %, and how many seeds. Of one seed, the deviation is NaN."""
-    cells = [row for row in results["rows"] if (row["agent"], row["condition"]) == (label, condition)]
-    values = 100 * np.array([row[figure] for row in cells])
-    deviation = values.std(ddof=1) if len(values) > 1 else np.nan
-    return (float(values.mean()), float(deviation), len(values)) if len(values) else (np.nan, np.nan, 0)
-
-
-def conditions_of(results: dict[str, Any]) -> list[str]:
-    """The columns: those of the world's table, then any others as they came."""
-    known, there = make(results["world"]).conditions, dict.fromkeys(row["condition"] for row in results["rows"])
-    return [c for c in known if c in there] + [c for c in there if c not in known]
-
-
-def markdown(results: dict[str, Any]) -> str:
-    """Success beside the paper's, then how often exactly the task was done."""
-    episodes = min(row["episodes"] for row in results["rows"])
-    broken = sum(row.get("diverged", 0) * row["episodes"] for row in results["rows"])
-    lines = [
-        f"Success in %, mean ± standard deviation over seeds, at least {episodes} episodes a cell, sampled actions, "
-        "last checkpoint; the paper's figure in parentheses.",
-        *[f"The simulator broke down in {broken:.0f} episodes, which count as failures."] * bool(broken),
-        "",
-        *_table(results, "success"),
-        "",
-        "Exactly the task, nothing else until it was done, in %:",
-        "",
-        *_table(results, "exact"),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _table(results: dict[str, Any], figure: str) -> Iterator[str]:
-    """A line of Markdown for each row of the table."""
-    used = conditions_of(results)
-    yield "| model | seeds | " + " | ".join(used) + " |"
-    yield "|---" * (len(used) + 2) + "|"
-    for label in labels(results):
-        cells, seeds = [], 0
-        for condition in used:
-            mean, deviation, count = cell(results, label, condition, figure)
-            seeds = max(seeds, count)
-            known = paper.figure(results["world"], label, condition) if figure == "success" else None
-            shown = f"{mean:.0f}" + f" ± {deviation:.0f}" * (count > 1) + (f" ({known.mean:g})" if known else "")
-            cells.append(shown * bool(count))
-        yield f"| {label} | {seeds} | " + " | ".join(cells) + " |"
-
-
-def chart(results: dict[str, Any], path: Path) -> None:
-    """Bars of ours and the paper's, a panel a condition."""
-    used, shown = conditions_of(results), labels(results)
-    figure = Figure(figsize=(2.4 * len(used) + 1.6, 0.34 * len(shown) + 1.4), layout="constrained")
-    for axes, condition in zip(np.atleast_1d(figure.subplots(1, len(used), sharey=True)), used, strict=True):
-        rows = np.arange(len(shown))
-        ours = [cell(results, label, condition) for label in shown]
-        means, deviations, _ = np.nan_to_num(np.array(ours).T)
-        axes.barh(rows - 0.2, means, 0.4, xerr=deviations, color="#3d6fb0", label="planvec")
-        theirs = [paper.figure(results["world"], label, condition) or (0, 0) for label in shown]
-        axes.barh(
-            rows + 0.2, [m for m, _ in theirs], 0.4, xerr=[s or 0 for _, s in theirs], color="#c9ced6", label="paper"
-        )
-        axes.set(title=condition, xlim=(0, 100), yticks=rows, yticklabels=shown)
-        axes.spines[["top", "right"]].set_visible(False)
-    np.atleast_1d(figure.axes)[0].invert_yaxis()
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False)
-    figure.supxlabel("success, %")
-    save_figure(path, figure)
+def _put(results: dict[str, Any], entry: Entry, condition: str, scores: Sequence[Score]) -> None:
+    """Write a cell, in place of what it held before."""
+    for seed, one in enumerate(scores):
+        place = {"agent": entry.label, "seed": seed, "condition": condition}
+        results["rows"] = [row for row in results["rows"] if not place.items() <= row.items()]
+        results["rows"].append(place | one.as_dict() | {"training": entry.name(seed), "made": commit()})

@@ -220,6 +220,11 @@ class World(ABC):
         return first, second
 
     @property
+    def showcase(self) -> tuple[Task, Task]:
+        """Two tasks whose sum makes a good film."""
+        return self.examples
+
+    @property
     def too_much(self) -> str | None:
         """An expression of the examples, {0} and {1}, at which trained agents mostly fail."""
         return None

@@ -14,7 +14,8 @@ from planvec.errors import InputError
 if TYPE_CHECKING:
     from planvec.worlds.protocol import World
 
-FOLDERS = ("crafting", "tabletop", "doom")  # each has its REGISTRATIONS in its __init__.py; the first is the usual one
+FOLDERS = ("crafting", "tabletop", "doom")  # each has its REGISTRATIONS in its __init__.py
+USUAL = FOLDERS[0]  # the world where none is named
 
 
 @dataclass(frozen=True)

@@ -285,11 +285,11 @@ RECIPE = Recipe(world="doom", pairs=10, skills=(1, 3), noise=0.1, extras="discar
 
 def test_collecting_and_loading(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "HOSTED_SHARD", 4)
-    header = collect(RECIPE, tmp_path / "data")
+    header = collect(RECIPE, tmp_path / "data", WORLD)
     assert len(header["shards"]) == 3
     assert sum(path.stat().st_size for path in tmp_path.glob("data/*.safetensors")) < 10 * 200 + 3 * 1000
     told = []
-    pairs = folders.load(tmp_path / "data", progress=lambda replayed, total: told.append((replayed, total)))
+    pairs = folders.load(tmp_path / "data", WORLD, lambda replayed, total: told.append((replayed, total)))
     assert told[0] == (0, len(pairs.steps["image"])) and told[-1] == (told[0][1],) * 2
     batch = pairs.sample(jax.random.key(0), 8)
     assert len(pairs) == 10 and set(batch.now) == {"image", "waypoints"}
@@ -336,7 +336,7 @@ WITHOUT_VIZDOOM = """
 import sys
 sys.modules["vizdoom"] = None
 import gymnasium, planvec
-from planvec.cli.main import Worlds
+from planvec.cli.listing import Worlds
 for make in (lambda: planvec.make("doom"), lambda: gymnasium.make("planvec/Doom-v0"), lambda: planvec.load("doom")):
     try:
         make()

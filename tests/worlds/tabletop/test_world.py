@@ -544,7 +544,7 @@ def slow_write(path, content):  # stops for ever in the middle of the second sha
         sys.stdin.read()
     write(path, content)
 files.write = slow_write
-folders.collect(folders.Recipe("tabletop", 10, (1, 2), 0.1, "discard", 0), Path(sys.argv[1]))
+folders.collect(folders.Recipe("tabletop", 10, (1, 2), 0.1, "discard", 0), Path(sys.argv[1]), make("tabletop"))
 """
 
 
@@ -562,14 +562,14 @@ def test_collecting_goes_on_after_a_kill(tmp_path, small_shards, alone):
         os.kill(process.pid, signal.SIGKILL)
     assert (cut / f"shard-00001.safetensors{files.TEMPORARY}").exists()
     first = (cut / "shard-00000.safetensors").stat().st_mtime_ns
-    collect(RECIPE, cut)
+    collect(RECIPE, cut, WORLD)
     assert (cut / "shard-00000.safetensors").stat().st_mtime_ns == first
     assert contents(cut) == contents(whole) and len(contents(cut)) == 4
 
 
 def test_collected_pairs_do_the_same_task(tmp_path, small_shards):
-    collect(RECIPE, tmp_path / "data")
-    header, pairs = folders.read_header(tmp_path / "data"), folders.load(tmp_path / "data")
+    collect(RECIPE, tmp_path / "data", WORLD)
+    header, pairs = folders.read_header(tmp_path / "data", WORLD), folders.load(tmp_path / "data", WORLD)
     assert len(pairs) == 10 and pairs.steps.shape[1:] == (18,) and pairs.actions.shape[1:] == (4,)
     for demos, tasks in folders.read_shards(tmp_path / "data", header):
         _, _, asked = WORLD.ends(demos)

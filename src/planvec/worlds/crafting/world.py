@@ -43,6 +43,7 @@ class Crafting(PureWorld):
     pairs = 40_000
     sizes = (2, 4)
     examples = (("ChopTree",), ("MakeBread", "EatBread"))
+    showcase = (("ChopTree", "BuildHouse"), ("MakeBread", "EatBread"))
     too_much = "8*{0}"
 
     @property

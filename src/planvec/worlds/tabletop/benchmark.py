@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
 
 import numpy as np
 
@@ -45,7 +44,8 @@ def _pick_and_places(world: Tabletop, batch: int, workers: Sequence[int]) -> Ite
     alone = rate(_step_all, world.simulator, states, actions, count=batch)
     yield Row("planvec tabletop, one simulator", UNIT, batch, alone)
     for number in workers:
-        what, total = f"planvec tabletop, a pool of {number}", number * batch
+        what = f"planvec tabletop, a pool of {number}"
+        total = number * batch
         with Pool(number) as pool:
             together = rate(pool.step, np.tile(states, (number, 1)), np.tile(actions, (number, 1)), count=total)
         yield Row(what, UNIT, total, together)
@@ -54,14 +54,16 @@ def _pick_and_places(world: Tabletop, batch: int, workers: Sequence[int]) -> Ite
 
 def expert_actions(world: Tabletop, least: int) -> tuple[np.ndarray, np.ndarray]:
     """So many states, and what the expert does in them, from tasks of one and two skills. [least, state], [least, 4]"""
-    states, actions = [], []
-    for number in count():
+    states: list[np.ndarray] = []
+    actions: list[np.ndarray] = []
+    number = 0
+    while len(actions) < least:
         [task] = world.sample_tasks((0, number), 1, *world.sizes)
         made = attempt(world.simulator, task, (1, number), NOISE)
         states += list(made.states[:-1])
         actions += list(made.actions)
-        if len(actions) >= least:
-            return np.stack(states[:least]), np.stack(actions[:least])
+        number += 1
+    return np.stack(states[:least]), np.stack(actions[:least])
 
 
 def _step_all(simulator: Simulator, states: np.ndarray, actions: np.ndarray) -> None:

@@ -3,6 +3,8 @@
 `pip install xminigrid craftax gymnax six` brings all three (gymnax imports six without asking for it). The first
 time, two of them draw tiles for half a minute and keep them: in ~/.xland_minigrid, and in Craftax's package.
 """
+# pyright: reportMissingImports=false
+# none of them need be installed
 
 import sys
 from collections.abc import Callable
@@ -25,7 +27,7 @@ class Rival(NamedTuple):
     rollout: Rollout
 
 
-def rivals() -> list[Rival]:
+def installed() -> list[Rival]:
     """Those that are installed and work."""
     return [rival for found in map(_find, _MAKERS) if not isinstance(found, str) for rival in found]
 

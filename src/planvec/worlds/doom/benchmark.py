@@ -1,6 +1,6 @@
 """How fast the doom world is: actions without and with images, by one engine and by several; demonstrations, replay."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,9 +14,15 @@ UNIT = "actions/s"
 
 
 def run(
-    batches: tuple[int, ...] | None = None, workers: Sequence[int] | None = None, demonstrations: int = 500
+    batches: tuple[int, ...] | None = None,
+    workers: Sequence[int] | None = None,
+    demonstrations: int = 500,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> Iterator[Row]:
-    """Measure everything, a row at a time. `batches`: how many episodes each engine is given at once."""
+    """Measure everything, a row at a time. `warn` is never told anything: all can be measured, or nothing.
+
+    `batches`: how many episodes each engine is given at once.
+    """
     world = Doom()
     try:
         for batch in batches or (256,):
@@ -29,7 +35,8 @@ def run(
 def _actions(world: Doom, batch: int, workers: Sequence[int]) -> Iterator[Row]:
     """Random ones: by one process, then by pools, each of whose engines has as much to do."""
     tasks = world.sample_tasks((0,), batch, *world.sizes)
-    scenes, actions = world.scenes(tasks, (1,)), np.random.default_rng(0).integers(len(ACTIONS), size=batch)
+    scenes = world.scenes(tasks, (1,))
+    actions = np.random.default_rng(0).integers(len(ACTIONS), size=batch)
     blind = rate(step, world.level, scenes, actions, count=batch)
     yield Row("planvec doom, no images, one process", UNIT, batch, blind)
     engine = Engine(world.level.name)
@@ -39,10 +46,10 @@ def _actions(world: Doom, batch: int, workers: Sequence[int]) -> Iterator[Row]:
         engine.close()
     yield Row("planvec doom, with images, one process and its engine", UNIT, batch, alone)
     for number in workers:
-        what, total = f"planvec doom, with images, a pool of {number}", number * batch
-        together = _by_pool(
-            number, State(*(np.concatenate([part] * number) for part in scenes)), np.tile(actions, number)
-        )
+        what = f"planvec doom, with images, a pool of {number}"
+        total = number * batch
+        many = State._make(np.concatenate([part] * number) for part in scenes)
+        together = _by_pool(number, many, np.tile(actions, number))
         yield Row(what, UNIT, total, together)
         yield Row(f"{what} / one engine", "×", total, together / alone)
 

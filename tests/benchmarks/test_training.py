@@ -1,16 +1,12 @@
 import jax
-import numpy as np
 import pytest
 
-from planvec.benchmarks import doom, tabletop, training
-from planvec.benchmarks.measure import numbers_of_workers
+from planvec.benchmarks import training
 from planvec.data.pairs import PairSet
-from planvec.errors import InputError
 from planvec.training import losses
 from planvec.training.config import Config
 from planvec.training.loop import start
 from planvec.worlds import make
-from planvec.worlds.tabletop.world import Tabletop
 
 WORLD = make("crafting")
 SHAPES = {  # rows, columns, kernel area, inputs, outputs of the layers after the first
@@ -83,42 +79,3 @@ def test_every_row_is_measured(monkeypatch):
     assert all(row.rate > 0 for row in rows) and notes == ["no torch"]
     speed, work, achieved = rows[0].rate, rows[1].rate, rows[3].rate
     assert achieved == pytest.approx(speed * work / 1e6)
-
-
-def test_every_row_of_the_tabletop_is_measured(monkeypatch):
-    monkeypatch.setattr(tabletop, "PICTURES", 4)
-    rows = list(tabletop.run(batches=(4,), workers=(1, 2), demonstrations=4))
-    per_second = "pick-and-places/s"
-    units = [per_second, per_second, "×", per_second, "×", "demonstrations/s", "pictures/s"]
-    assert [row.unit for row in rows] == units and all(row.rate > 0 for row in rows)
-    alone, _, _, two, ratio = (row.rate for row in rows[:5])
-    assert ratio == pytest.approx(two / alone) and rows[3].batch == 8
-
-
-def test_where_nothing_can_be_drawn_the_tabletop_is_measured_all_the_same(monkeypatch):
-    def blind(*_):
-        raise InputError("no EGL")
-
-    monkeypatch.setattr(Tabletop, "draw", blind)
-    notes = []
-    rows = list(tabletop.run(batches=(2,), workers=(1,), demonstrations=1, warn=notes.append))
-    assert rows[-1].unit == "demonstrations/s" and notes == ["pictures were not measured: no EGL"]
-
-
-def test_every_row_of_doom_is_measured():
-    rows = list(doom.run(batches=(4,), workers=(1, 2), demonstrations=4))
-    actions = "actions/s"
-    units = [actions, actions, actions, "×", actions, "×", "demonstrations/s", "images/s"]
-    assert [row.unit for row in rows] == units and all(row.rate > 0 for row in rows)
-    _, alone, _, _, two, ratio, *_ = (row.rate for row in rows)
-    assert ratio == pytest.approx(two / alone) and rows[4].batch == 8
-
-
-def test_workers_double_up_to_all_cores():
-    numbers = {cores: numbers_of_workers(cores) for cores in (1, 2, 6, 16)}
-    assert numbers == {1: [1, 2], 2: [1, 2], 6: [1, 2, 4, 6], 16: [1, 2, 4, 8, 16]}
-
-
-def test_the_experts_actions_are_in_the_middle_of_things():
-    states, actions = tabletop.expert_actions(make("tabletop"), 30)
-    assert len(states) == len(actions) == 30 and len(np.unique(actions, axis=0)) == 30

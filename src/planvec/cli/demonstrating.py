@@ -1,0 +1,110 @@
+"""Demonstrations by the expert: `planvec collect` and `planvec render`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional
+
+from planvec.cli.console import WORLD, check_name, log, out, progress, say
+from planvec.errors import InputError
+from planvec.training.config import named
+
+
+@dataclass
+class Collect:
+    """Record pairs of demonstrations by the expert into a folder. Goes on where it was stopped; never overwrites.
+
+    Example: planvec collect crafting --pairs 40000 --out data/crafting
+    """
+
+    world: Positional[Annotated[str | None, named("WORLD")]] = None
+    """Which world; see `planvec worlds`."""
+    pairs: Annotated[int | None, named("N")] = None
+    """How many pairs; the world's usual number unless given. The two of a pair do the same task in different scenes."""
+    skills: Annotated[str | None, named("RANGE")] = None
+    """How many skills a task has: a range, or one number. Unless given 2-4 in crafting, 1-2 on the tabletop, 1-3 in
+    doom."""
+    noise: float = 0.1
+    """Share of the expert's actions that are random; on the tabletop the error of its hand, in sides of a cube."""
+    extras: Literal["discard", "keep"] = "discard"
+    """Demonstrations that did more than their task: discard them, or keep them (as the paper's authors do)."""
+    seed: int = 0
+    """The same seed gives the same bytes."""
+    out: Annotated[Path | None, named("FOLDER")] = None
+    """The folder to write."""
+    inspect: Annotated[Path | None, named("FOLDER")] = None
+    """Instead of collecting, say what is in this folder and draw a contact sheet of it."""
+
+    def run(self) -> None:
+        from planvec.data import folders, inspecting
+        from planvec.tasks import parse_range
+        from planvec.worlds import make
+
+        if self.inspect:
+            inspecting.show(self.inspect, make(folders.world_of(self.inspect)), out)
+            return
+        if not self.world or not self.out:
+            raise InputError(f"say which world and where to: planvec collect {WORLD} --out data/{WORLD}")
+        world = make(self.world)
+        recipe = folders.Recipe(
+            world=self.world,
+            pairs=world.pairs if self.pairs is None else self.pairs,
+            skills=parse_range(self.skills) if self.skills else world.sizes,
+            noise=self.noise,
+            extras=self.extras,
+            seed=self.seed,
+        )
+        with progress(f"collecting {self.world}", recipe.pairs, "pairs") as update:
+            try:
+                header = folders.collect(recipe, self.out, world, update)
+            except KeyboardInterrupt:
+                log.print(f"stopped; {folders.kept(self.out)} pairs are safe, and the same command goes on from there")
+                raise
+        out.print(inspecting.rates_table(header))
+        say(f"{recipe.pairs} pairs in {self.out}")
+
+
+@dataclass
+class Render:
+    """Watch the expert do a task, as a GIF, keep it as a demonstration, or play the world yourself.
+
+    Example: planvec render crafting --task ChopTree,BuildHouse --gif out.gif
+    """
+
+    world: Positional[Annotated[str, named("WORLD")]] = WORLD
+    """Which world; see `planvec worlds`."""
+    task: Annotated[str | None, named("TASK")] = None
+    """The skills to do, separated by commas; a random task unless given."""
+    gif: Annotated[Path | None, named("FILE")] = None
+    """Where to write the animation."""
+    save: Annotated[Path | None, named("FILE")] = None
+    """Where to write the demonstration itself, for `planvec act`: a name that ends in .safetensors."""
+    interactive: bool = False
+    """Play it yourself in the terminal, with the keyboard (crafting)."""
+    seed: int = 0
+    """Another seed, another scene."""
+    noise: float = 0.0
+    """As in `planvec collect`."""
+
+    def run(self) -> None:
+        from planvec.data.demonstrations import save_demonstration
+        from planvec.media.filming import film
+        from planvec.worlds import make
+
+        check_name(self.gif, ".gif")
+        check_name(self.save, ".safetensors")
+        world = make(self.world)
+        [random] = world.sample_tasks((self.seed,), 1, *world.sizes)
+        task = random if self.task is None else self.task
+        if self.interactive:
+            world.play(task, self.seed)
+            return
+        if not self.gif and not self.save:
+            raise InputError("say what to do: --gif out.gif, --save demo.safetensors, or --interactive")
+        demo = world.demonstrate(task, self.seed, self.noise)
+        if self.gif:
+            film(world, demo, self.gif)
+        if self.save:
+            save_demonstration(self.save, demo, world)
+        say(f"{len(demo)} steps in {' and '.join(str(path) for path in (self.gif, self.save) if path)}")
