@@ -17,13 +17,14 @@ from planvec.data.pairs import Batch, PairSet
 from planvec.errors import InputError
 from planvec.io import files
 from planvec.worlds import make
+from planvec.worlds.crafting.world import Crafting
 
 WORLD = make("crafting")
 
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr(folders, "SHARD", 32)
+    monkeypatch.setattr(Crafting, "shard", 32)
 
 
 def recipe(**changes):
@@ -64,7 +65,7 @@ def test_what_is_there_is_what_is_asked_for(folder):
 
 def test_folders_go_on_with_files_of_their_own_size(folder, tmp_path, monkeypatch):
     (folder / "shard-00001.safetensors").unlink()
-    monkeypatch.setattr(folders, "SHARD", 48)
+    monkeypatch.setattr(Crafting, "shard", 48)
     collect(recipe(), folder, WORLD)
     assert [entry["pairs"] for entry in read_header(folder, WORLD)["shards"].values()] == [32, 32, 32]
 
@@ -113,7 +114,9 @@ import sys
 from pathlib import Path
 from planvec.data import folders
 from planvec.io import files
-folders.SHARD = 32
+from planvec.worlds import make
+from planvec.worlds.crafting.world import Crafting
+Crafting.shard = 32
 write, count = files.write, 0
 def slow_write(path, content):  # stops for ever in the middle of the second shard
     global count

@@ -4,13 +4,13 @@ import json
 import re
 
 import pytest
+from planvec.playground.recorder import Recorder
 from playground.visitor import eventually, way_to
 from playwright.sync_api import expect
 
 import planvec as pv
 from planvec.errors import InputError
 from planvec.playground import sharing
-from planvec.playground.recorder import Recorder
 
 START = "#world=crafting&A=ChopTree~0&B=MakeBread%2CEatBread~1&plan=A+%2B+B&scene=0&agent=crafting"
 

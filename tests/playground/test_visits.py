@@ -278,7 +278,7 @@ ORDERS = ("demonstrate", "replay", "forget", "play", "move", "keep", "read", "ru
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_message_breaks_a_session(crafter, monkeypatch, message, what):
     monkeypatch.setattr(visits, "BURST", 10**6)
-    monkeypatch.setattr(session, "PER_SECOND", 10**6)
+    monkeypatch.setattr(visits, "PER_SECOND", 10**6)
     sent = message | {"do": what} if isinstance(message, dict) else message
     crafter.socket.send(json.dumps(sent))
     assert crafter.ask(do="read", plan="A", agent=AGENT)["is"] == "meaning"

@@ -1,7 +1,7 @@
 """Episodes: agents acting in a world, moment by moment. Whoever wants scores, films or frames looks at the moments.
 
-There is one loop. In pure worlds its steps are made on the accelerator with the policy inside, some at a time; in hosted
-ones a call of the policy serves all episodes, then all simulators take a step.
+There is one loop. In pure worlds its steps are made on the accelerator with the policy inside, some at a time. In hosted
+worlds a call of the policy serves all episodes, then all simulators take a step.
 """
 
 from collections.abc import Iterator

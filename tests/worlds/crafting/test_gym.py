@@ -10,8 +10,8 @@ from oracles.boards import state
 import planvec  # noqa: F401  (registers the environments)
 from planvec.errors import InputError
 from planvec.tasks import encode_tasks
-from planvec.worlds.crafting.game import Game, advance
 from planvec.worlds.crafting.expert import choose, tick_off
+from planvec.worlds.crafting.game import Game, advance
 from planvec.worlds.crafting.world import Crafting
 
 WORLD = Crafting()

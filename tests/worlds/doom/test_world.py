@@ -284,7 +284,7 @@ RECIPE = Recipe(world="doom", pairs=10, skills=(1, 3), noise=0.1, extras="discar
 
 
 def test_collecting_and_loading(tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "HOSTED_SHARD", 4)
+    monkeypatch.setattr(Doom, "shard", 4)
     header = collect(RECIPE, tmp_path / "data", WORLD)
     assert len(header["shards"]) == 3
     assert sum(path.stat().st_size for path in tmp_path.glob("data/*.safetensors")) < 10 * 200 + 3 * 1000

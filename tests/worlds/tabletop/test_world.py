@@ -523,7 +523,7 @@ def test_a_rollout_ends_where_the_simulator_breaks_down(monkeypatch, demo):
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    monkeypatch.setattr(folders, "HOSTED_SHARD", 4)
+    monkeypatch.setattr(Tabletop, "shard", 4)
 
 
 RECIPE = Recipe("tabletop", pairs=10, skills=(1, 2), noise=0.1, extras="discard", seed=0)
@@ -533,7 +533,9 @@ import sys
 from pathlib import Path
 from planvec.data import folders
 from planvec.io import files
-folders.HOSTED_SHARD = 4
+from planvec.worlds import make
+from planvec.worlds.tabletop.world import Tabletop
+Tabletop.shard = 4
 write, count = files.write, 0
 def slow_write(path, content):  # stops for ever in the middle of the second shard
     global count
