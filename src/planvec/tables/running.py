@@ -38,7 +38,7 @@ class Entry:
     """A row of a table: one way of training, measured in one way."""
 
     label: str
-    config: Config
+    config: Config  # resolved
     skills: tuple[int, int] | None = None  # of its demonstrations' tasks; the world's own unless given
     extras: str = "discard"
     control: bool = False
@@ -48,7 +48,7 @@ class Entry:
     @property
     def folder(self) -> str:
         """Entries that differ in how they are measured alone share their trainings."""
-        plain = Config(agent=self.config.agent, world=self.config.world)
+        plain = Config(agent=self.config.agent, world=self.config.world).resolved()
         changed = {k: v for k, v in asdict(self.config).items() if v != getattr(plain, k) and k not in SETTINGS}
         variant = self.config.world.partition("-")[2]
         parts = [self.config.agent, variant, *(f"{k}={v}" for k, v in changed.items()), self.data.removeprefix("data")]
@@ -103,13 +103,14 @@ def entries(
 ) -> list[Entry]:
     """A table of the paper: the agents asked for; and what else is reported of some of them."""
     kept = ", extras kept" if extras == "keep" else ""
-    rows = [Entry(agent + kept, replace(config, agent=agent), extras=extras, seeds=seeds) for agent in agents]
+    configs = [replace(config, agent=agent).resolved() for agent in agents]
+    rows = [Entry(own.agent + kept, own, extras=extras, seeds=seeds) for own in configs]
     further = FURTHER[config.world] if extra_rows else ()
     for agent, what, how in further:
         if agent in agents:
             own = {name: how[name] for name in how if name in Config.__dataclass_fields__}
             rest = {"seeds": seeds} | {name: how[name] for name in how if name not in own}
-            rows.append(Entry(f"{agent}, {what}", replace(config, agent=agent, **own), **rest))
+            rows.append(Entry(f"{agent}, {what}", replace(config, agent=agent, **own).resolved(), **rest))
     return rows
 
 
@@ -132,7 +133,7 @@ def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
     except ValueError:
         raise InputError(f"'{values}' are not values of {name}") from None
     return [
-        replace(row, label=f"{row.label}, {name}={value}", config=replace(row.config, **{name: value}))
+        replace(row, label=f"{row.label}, {name}={value}", config=replace(row.config, **{name: value}).resolved())
         for row in rows
         for value in converted
     ]
@@ -191,12 +192,14 @@ def reproduce(
 def _check_same(results: dict[str, Any], entry: Entry, folder: Path) -> None:
     """Complain where the folder's figures come from a training with other settings."""
     for seed in range(entry.seeds):
-        known = results["trainings"].get(f"{entry.folder}-{seed}", {"config": {}})["config"]
-        asked = json.loads(json.dumps(asdict(entry.seeded(seed))))
-        for name in known.keys() - {"interval"}:
-            if known[name] != asked.get(name):
+        training = results["trainings"].get(f"{entry.folder}-{seed}")
+        if training is None:
+            continue
+        known = asdict(Config(**training["config"]).resolved())
+        for name, asked in asdict(entry.seeded(seed)).items():
+            if name != "interval" and known[name] != asked:
                 raise InputError(
-                    f"{folder} holds {entry.label} trained with {name}={known[name]}, not {asked.get(name)}: "
+                    f"{folder} holds {entry.label} trained with {name}={known[name]}, not {asked}: "
                     "ask for the same, or choose another --out"
                 )
 
