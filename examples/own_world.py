@@ -18,6 +18,7 @@ from planvec.data.demonstrations import Demonstration
 from planvec.data.recordings import Recording
 from planvec.media.filming import film
 from planvec.tasks import Task, parse_task
+from planvec.training.compilation import keep_compiled_programs
 from planvec.worlds.check import check_world
 from planvec.worlds.retrying import generator
 from planvec.worlds.spaces import Objects
@@ -168,6 +169,7 @@ class Episodes:
 
 
 if __name__ == "__main__":
+    keep_compiled_programs()
     world = Coins()
     check_world(world)
     print("it keeps a world's promises")

@@ -8,14 +8,12 @@ from planvec.data.pairs import PairSet
 from planvec.errors import InputError
 from planvec.evaluation.rollouts import rollout
 from planvec.plans import Plan
-from planvec.training import compilation
 from planvec.training.loading import load
 from planvec.worlds import make
 
 __all__ = ["Demonstration", "InputError", "PairSet", "Plan", "load", "load_pairs", "make", "rollout"]
 __version__ = "0.1.0"
 
-compilation.keep_compiled_programs()
 gymnasium.register(
     "planvec/Crafting-v0",
     entry_point="planvec.worlds.crafting.gym:CraftingEnv",

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from oracles.convolutions import native
 
-from planvec.agents import encoders
+from planvec.agents import encoders, kernels
 from planvec.agents.encoders import GREY, Conv, ImageEncoder, Linear, ViewEncoder, kaiming
 from planvec.data.tiles import Atlas, Tiled
 

@@ -18,10 +18,11 @@ from planvec.training import loop, runs
 from planvec.training.config import Config
 from planvec.training.loop import Diverged, train
 from planvec.training.runs import METRICS, PREVIOUS, STATE, WEIGHTS
+from planvec.training.update import make_optimizer, precision, start
 from planvec.worlds import make
 
 WORLD = make("crafting")
-CONFIG = Config(samples=20 * 8, batch=8, embedding=16, interval=5, optimizer="adam")  # compiles sooner than Muon
+CONFIG = Config(samples=20 * 8, batch=8, embedding=16, interval=5, optimizer="adam").resolved()  # sooner than Muon
 DATA = {"sha256": "of the data"}
 
 
@@ -108,7 +109,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-import test_training as t
+import test_loop as t
 pairs = t.pairs.__wrapped__() if hasattr(t.pairs, "__wrapped__") else t.pairs.__pytest_wrapped__.obj()
 def die(step, metrics):
     if step >= 10:
@@ -270,7 +271,7 @@ def test_configs_that_make_no_sense(changes):
 
 def test_the_step_size_rises_and_falls():
     config = replace(CONFIG, samples=100 * 8, warmup=5, weight_decay=0.0)
-    optimizer = loop.make_optimizer(config)
+    optimizer = make_optimizer(config)
     params = {"w": jnp.ones(3)}
     state, moved = optimizer.init(params), []
     for _ in range(config.updates + 1):
@@ -283,7 +284,7 @@ def test_the_step_size_rises_and_falls():
 
 def test_muon_takes_the_matrices_and_adam_the_rest():
     config = replace(CONFIG, samples=100 * 8, warmup=0, weight_decay=0.0, optimizer="muon")
-    agent, optimizer = loop.start(config).agent, loop.make_optimizer(config)
+    agent, optimizer = start(config).agent, make_optimizer(config)
     gradients = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), agent)
     changes, _ = optimizer.update(gradients, optimizer.init(agent), agent)
     for weight in (changes.encoder.convs[1].weight, changes.policy.layers[0].weight):
@@ -304,6 +305,6 @@ def test_ctr_weighs_imitation():
 
 
 def test_float32_on_the_cpu():
-    assert loop.precision(CONFIG) == jnp.float32
-    assert loop.precision(replace(CONFIG, precision="bfloat16")) == jnp.bfloat16
+    assert precision(CONFIG) == jnp.float32
+    assert precision(replace(CONFIG, precision="bfloat16")) == jnp.bfloat16
     assert jax.default_backend() == "cpu"

@@ -8,7 +8,8 @@ Which form is fastest depends on the device and the batch; all of them compute t
 - In a picture made of tiles, a first layer that sees one tile at a time is a table: what becomes of each of them.
 """
 
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import lru_cache, reduce
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,16 @@ from jax import Array, lax
 from planvec.data.tiles import Atlas
 
 WIDE = 64  # outputs of a matrix product; narrower ones are slow on a CPU
+
+
+def own_gradient(*constants: int) -> Callable[[Callable[..., Array]], jax.custom_vjp[Array]]:
+    """jax.custom_vjp, of a function some of whose arguments (by number) are constants; keeps the type of its result."""
+
+    def decorate(function: Callable[..., Array]) -> jax.custom_vjp[Array]:
+        # jax has a second class for it, behind a flag that is off.
+        return jax.custom_vjp(function, nondiff_argnums=constants)  # pyright: ignore[reportReturnType]
+
+    return decorate
 
 
 def on_cpu() -> bool:
@@ -56,7 +67,7 @@ def convolve_bands(x: Array, weight: Array) -> Array:
     return convolve_whole(bands, weight, k, 0).reshape(n, height // k, -1, weight.shape[-1])
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(1, 2, 3, 4))
+@own_gradient(1, 2, 3, 4)
 def write_out(weight: Array, height: int, width: int, stride: int, padding: int) -> Array:
     """A kernel as the matrix of its convolution: (height · width · inputs, places · outputs)"""
     k, _, inputs, outputs = weight.shape
@@ -223,11 +234,11 @@ batch_first_product.defvjp(lambda weight, x: (batch_first_product(weight, x), (w
 # For pictures made of tiles, each as large as the kernel.
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+@own_gradient(2, 3)
 def convolve_tiled(weight: Array, tiles: tuple[Array, ...], atlas: Atlas, grey: float) -> Array:
     """Pictures (N, rows, columns) / grey, side by side on channels → (N, rows, columns, outputs), stride = kernel."""
     parts = zip(tables(weight, len(tiles), atlas, grey), tiles, strict=True)
-    return sum(table.at[numbers].get(mode="promise_in_bounds") for table, numbers in parts)
+    return reduce(jnp.add, [table.at[numbers].get(mode="promise_in_bounds") for table, numbers in parts])
 
 
 def tables(weight: Array, pictures: int, atlas: Atlas, grey: float) -> list[Array]:

@@ -18,9 +18,10 @@ from planvec.agents.encoders import ImageEncoder, convolved
 from planvec.benchmarks.measure import Row, rate, rates
 from planvec.data.pairs import PairSet
 from planvec.evaluation.scores import evaluate, random_trial
-from planvec.training import loop
+from planvec.training import update
 from planvec.training.config import Config
 from planvec.training.loading import load
+from planvec.training.loop import grid
 from planvec.training.losses import SEGMENTS
 from planvec.worlds import make
 from planvec.worlds.crafting.world import Crafting
@@ -88,10 +89,10 @@ def _ours(pairs: PairSet, batch: int, together: int, optimizer: str) -> tuple[st
     """
     kinds = [name for name in AGENTS if name.startswith("cpv")] if together == 12 else [AGENT]
     trainings = [(seed, kind) for seed in range(together // len(kinds)) for kind in kinds]
-    configs = [Config(agent=kind, batch=batch, seed=seed, optimizer=optimizer) for seed, kind in trainings]
-    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(loop.start, configs))
-    seeds, kinds = loop.grid(configs)
-    chunk, _ = loop.programs(kinds)
+    configs = [Config(agent=kind, batch=batch, seed=seed, optimizer=optimizer).resolved() for seed, kind in trainings]
+    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(update.start, configs))
+    seeds, kinds = grid(configs)
+    chunk, _ = update.programs(kinds)
     what = f"planvec {AGENT}, {_precision()}, {optimizer}"
     what += f", {together} trainings together" if together > 1 else ""
     return what, partial(chunk, states, pairs, seeds, _updates(batch * together))
@@ -106,13 +107,14 @@ def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[
         warn(f"not compared with torch: {error}; pip install torch")
         return
     device = "cpu" if jax.default_backend() == "cpu" else "cuda"
-    config, updates = Config(agent=AGENT, batch=batch, optimizer="adam"), _updates(batch)
+    config = Config(agent=AGENT, batch=batch, optimizer="adam").resolved()
+    updates = _updates(batch)
     sample = eqx.filter_jit(PairSet.sample)
     ready = [sample(pairs, jax.random.key(i), batch) for i in range(READY)]
     for mode in (None, torch_model.MODES[device]):
         what = f"{name} {AGENT}, {_precision()}, {f'compiled ({mode})' if mode else 'eager'}"
         try:
-            program = torch_model.trainer(loop.start(config).agent, ready, device, mode, config)
+            program = torch_model.trainer(update.start(config).agent, ready, device, mode, config)
             program(1)
         except Exception as error:  # no C++ compiler, no GPU for it, …: ours is still to be measured
             warn(f"not compared with {what}, batch {batch}: {type(error).__name__}: {error}")
@@ -121,12 +123,12 @@ def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[
 
 
 def _precision() -> str:
-    return jnp.dtype(loop.precision(Config())).name
+    return jnp.dtype(update.precision(Config())).name
 
 
 def _against_peak(trained: list[Row]) -> Iterator[Row]:
     """How much of what the device can do in matrix products becomes training."""
-    agent, world = loop.start(Config(agent=AGENT)).agent, make("crafting")
+    agent, world = update.start(Config(agent=AGENT).resolved()).agent, make("crafting")
     per_sample, peak = flops(agent, world.space.shape), matrix_peak()
     yield Row(f"{AGENT}: work in a sample, forward and backward", "MFLOP", 1, per_sample / 1e6)
     yield Row("largest matrix product", "TFLOP/s", 1, peak / 1e12)
@@ -161,7 +163,7 @@ def matrix_peak(size: int | None = None, chain: int = 4) -> float:
     """FLOP/s in products of large square matrices, in the dtype that training computes in."""
     size = size or (2048 if jax.default_backend() == "cpu" else 16_384)
     matrix = jax.random.normal(jax.random.key(0), (size, size)) / size**0.5  # keeps its products near 1
-    matrix = matrix.astype(loop.precision(Config()))
+    matrix = matrix.astype(update.precision(Config()))
 
     @jax.jit
     def multiply(x: Array) -> Array:

@@ -21,6 +21,7 @@ from planvec.agents.agent import EmbeddingAgent
 from planvec.cli.console import complain, log, out, progress, random_trials, say, score_all, scores_table
 from planvec.errors import Failure, InputError
 from planvec.evaluation.scores import evaluate, make_trial
+from planvec.training import compilation
 from planvec.training.config import Config as TrainConfig
 from planvec.training.config import named
 from planvec.worlds.protocol import World
@@ -326,7 +327,7 @@ class Train:
         from planvec.training import loop
         from planvec.worlds import make
 
-        config, data = self.config, self.data or self.out.with_name(self.out.name + "-data")
+        config, data = self.config.resolved(), self.data or self.out.with_name(self.out.name + "-data")
         world = make(config.world)
         if not self.data:
             recipe = folders.Recipe(config.world, world.pairs, world.sizes, 0.1, "discard", 0)
@@ -630,6 +631,7 @@ def main() -> None:
         print(f"planvec {planvec.__version__}")
         return
     command = _parse()
+    compilation.keep_compiled_programs()
     try:
         command.run()
     except InputError as error:

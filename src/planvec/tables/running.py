@@ -1,6 +1,5 @@
 """The paper's tables: what to train and to measure, as data; our figures beside the paper's."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace

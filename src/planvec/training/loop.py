@@ -1,7 +1,8 @@
 """Training: a plain loop around the jitted updates that logs, saves and resumes.
 
-Several seeds, and models that differ in the weights of their losses alone, train together in one program. Everything
-random about an update follows from (seed, step): how the steps are cut into chunks, or what trains beside, is no matter.
+Several seeds, and models that differ in the weights of their losses alone, train together in one program. All that
+is random about an update follows from (seed, step): how the steps are cut into chunks, or what trains beside it, is no
+matter.
 """
 
 import math

@@ -1,7 +1,7 @@
 """One update, read from the top: of one agent, of all kinds with one seed, of all seeds; then many of them in a row.
 
-Agents that train together lie stacked: for each seed, those of all kinds. Their networks become batched matrix products.
-Kinds differ in the weights of their losses alone, so one of them, `kinds[0]`, can speak for all in everything else.
+Agents that train together lie stacked: for each seed, those of all kinds. So their networks are batched matrix
+products. Kinds differ in the weights of their losses alone; in everything else the first of them speaks for all.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 
 from planvec.agents import Agent, Weights, family
@@ -109,7 +108,8 @@ def weights_of(kinds: Kinds, kind: Array) -> Weights:
     return jax.tree.map(choose, *(one.weights for one in kinds))
 
 
-def make_optimizer(config: Config) -> optax.GradientTransformation:
+def make_optimizer(config: Config) -> Any:
+    """An optax.GradientTransformation, of modules too: optax's own types know arrays and containers alone."""
     assert config.weight_decay is not None, "the weight decay is left to the world: resolve the config first"
     warmup = min(config.warmup, config.updates // 10)
     schedule = optimizers.make_schedule(config.schedule, config.learning_rate, warmup, config.updates)
