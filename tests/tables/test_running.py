@@ -1,5 +1,5 @@
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import jax
 import numpy as np
@@ -134,6 +134,27 @@ class Blank:
     def draw(self, states, progress=None):
         Blank.drawn += 1
         return np.zeros((len(states.agent), 60, 80, 3), np.uint8)
+
+
+def test_folders_are_named_by_what_is_not_as_usual():
+    def folder(**changes):
+        [row] = running.entries(Config(**changes), ["cpv-full"], seeds=1, extra_rows=False)
+        return row.folder
+
+    assert folder() == folder(embedding=512, weight_decay=0.1, samples=9.0, interval=9, seed=9) == "cpv-full"
+    assert folder(world="tabletop", embedding=64, networks="relations") == "cpv-full"
+    assert folder(world="tabletop", networks="paper") == "cpv-full-networks=paper"
+    assert folder(embedding=64, optimizer="adam") == "cpv-full-embedding=64-optimizer=adam"
+
+
+def test_results_that_do_not_name_the_networks_are_of_the_same_training(tmp_path):
+    [row] = running.entries(Config(world="tabletop"), ["cpv-full"], seeds=1, extra_rows=False)
+    for change in ({"networks": None}, {"interval": 7}):
+        results = {"trainings": {"cpv-full-0": {"config": asdict(row.config) | change}}}
+        running._check_same(results, row, tmp_path)
+    results = {"trainings": {"cpv-full-0": {"config": asdict(row.config) | {"networks": "paper"}}}}
+    with pytest.raises(InputError, match="networks=paper, not relations"):
+        running._check_same(results, row, tmp_path)
 
 
 def test_sweeps():
