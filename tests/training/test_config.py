@@ -3,15 +3,18 @@
 import json
 from dataclasses import asdict, replace
 
+import jax
 import pytest
 
 from planvec.agents import zoo
+from planvec.agents.relations import RelationEncoder
 from planvec.errors import InputError
 from planvec.io.checkpoints import save_json
 from planvec.training import config as config_module
 from planvec.training.config import Config
 from planvec.training.loading import SHIPPED, shipped
 from planvec.training.runs import CONFIG, open_run, read_config
+from planvec.worlds import make
 
 OLD = {  # what a run folder of an older planvec says, which did not name the networks
     **asdict(Config(world="tabletop", embedding=64, samples=10e6, weight_decay=0.3)),
@@ -55,6 +58,8 @@ def test_the_order_of_a_table_of_networks_means_nothing(monkeypatch):
     turned = kind._replace(networks=dict(reversed(kind.networks.items())))
     monkeypatch.setitem(zoo.FAMILIES, space, turned)
     assert Config(world="tabletop").resolved().networks == "relations"
+    fresh = zoo.build("cpv-full", make("tabletop").space, key=jax.random.key(0))
+    assert isinstance(fresh.encoder, RelationEncoder)
 
 
 @pytest.mark.parametrize("name", shipped())

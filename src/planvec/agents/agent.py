@@ -200,7 +200,8 @@ class Concatenate(Agent):
 
     def add(self, parts: Sequence[tuple[Observation, Observation]]) -> tuple[Observation, Observation]:
         """The mean of the references' observations."""
-        return jax.tree.map(lambda *leaves: sum(leaves) / len(leaves), *(_as_numbers(part) for part in parts))
+        numbers = [_as_numbers(part) for part in parts]
+        return jax.tree.map(lambda *leaves: sum(leaves) / len(leaves), *numbers)
 
     def wrap(self, values: tuple[Observation, Observation]) -> ReferencePlan:
         first, last = _as_numbers(values)

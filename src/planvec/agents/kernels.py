@@ -96,7 +96,8 @@ def _sight(kernel: int, height: int, width: int, stride: int, padding: int) -> t
     rows, columns = (convolved(side, kernel, stride, padding) for side in (height, width))
     row, column = np.divmod(np.arange(rows * columns), columns)
     down, along = (tap[:, None] for tap in np.divmod(np.arange(kernel * kernel), kernel))
-    y, x = stride * row + down - padding, stride * column + along - padding
+    y = stride * row + down - padding
+    x = stride * column + along - padding
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     seen = np.where(inside, y * width + x, height * width)
     through = np.full((height * width + 1, rows * columns), kernel * kernel)
@@ -122,7 +123,7 @@ def convolve_rows(x: Array, weight: Array, stride: int, padding: int) -> Array:
     On images this narrow, multiplying zeros costs less than gathering patches and scattering their gradients.
     """
     n, height, width, _ = x.shape
-    k, outputs = weight.shape[0], weight.shape[-1]
+    k, _, _, outputs = weight.shape
     rows, columns = (convolved(size, k, stride, padding) for size in (height, width))
     x = jnp.pad(x, ((0, 0), (padding, padding), (0, 0), (0, 0)))
     strips = jnp.stack([x[:, i : i + stride * (rows - 1) + 1 : stride] for i in range(k)], axis=2)
@@ -147,7 +148,7 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
     the border, where the kernel is cut as well: no padding is multiplied.
     """
     height, width, _, n = x.shape
-    k, outputs = weight.shape[0], weight.shape[-1]
+    k, _, _, outputs = weight.shape
     rows, columns = (convolved(size, k, stride, padding) for size in (height, width))
     beside = max(1, min(WIDE // outputs, k // stride))  # places of one product: few, so few of its weights are zeros
     zero = jnp.zeros((), weight.dtype)
@@ -163,7 +164,8 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
 
     def row(i: int) -> Array:
         top, bottom = window(i, i, height)
-        strip, vertical = x[top:bottom], place(i, top, bottom)
+        strip = x[top:bottom]
+        vertical = place(i, top, bottom)
 
         def product(some: range) -> Array:
             left, right = window(some[0], some[-1], width)
@@ -179,7 +181,7 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
 
 def convolve_images(images: tuple[Array, ...], weight: Array, grey: float) -> Array:
     """Images (N, H, W, channels) / grey, side by side on channels, stride = kernel → (H', W', outputs, N), on a CPU."""
-    k, outputs = weight.shape[0], weight.shape[-1]
+    k, _, _, outputs = weight.shape
     n, height, width, channels = images[0].shape
     rows, columns = height // k, width // k
 

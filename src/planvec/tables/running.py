@@ -49,15 +49,17 @@ class Entry:
         """Entries that differ in how they are measured alone share their trainings."""
         plain = Config(agent=self.config.agent, world=self.config.world).resolved()
         changed = {k: v for k, v in asdict(self.config).items() if v != getattr(plain, k) and k not in SETTINGS}
+        options = [f"{name}={value}" for name, value in changed.items()]
         variant = self.config.world.partition("-")[2]
-        parts = [self.config.agent, variant, *(f"{k}={v}" for k, v in changed.items()), self.data.removeprefix("data")]
+        parts = [self.config.agent, variant, *options, self.data.removeprefix("data")]
         return "-".join(filter(None, parts))
 
     @property
     def data(self) -> str:
         """The folder of its demonstrations; variants of a world share them."""
         skills = "" if self.skills is None else "-{}-{}".format(*self.skills)
-        return "data" + skills + f"-{self.extras}" * (self.extras != "discard")
+        extras = "" if self.extras == "discard" else f"-{self.extras}"
+        return "data" + skills + extras
 
     @property
     def program(self) -> tuple:
@@ -158,7 +160,8 @@ def reproduce(
         raise InputError(f"measure at least one seed on one episode; got {rows[0].seeds} on {episodes}")
     conditions = [condition.strip() for condition in conditions]
     list(map(parse_condition, conditions))  # complains before anything is trained
-    path, pairs = folder / "results.json", world.pairs if pairs is None else pairs
+    path = folder / "results.json"
+    pairs = world.pairs if pairs is None else pairs
     new = {"world": world.name, "rows": [], "trainings": {}, "sampled": True, "pairs": pairs}
     results = load_json(path) if path.exists() else new
     if results["pairs"] != pairs:
@@ -230,12 +233,13 @@ def _trained(
         loaded = _load_pairs(data, make(entry.config.world), partial(watch, "loading steps"))
         kinds = {one.folder: one for one in [entry, *others] if one.program == entry.program}
         kinds = {name: one for name, one in kinds.items() if one.unfinished(folder) == seeds}
-        several = f"{len(seeds)} seeds of each together, " * (len(seeds) > 1)
+        several = f"{len(seeds)} seeds of each together, " if len(seeds) > 1 else ""
         say(f"training {'; '.join(one.label for one in kinds.values())}: {several}{entry.config.updates} updates")
         trainings = [(one.run(folder, seed), one.seeded(seed)) for seed in seeds for one in kinds.values()]
         runs, configs = zip(*trainings, strict=True)
         began = time.perf_counter()
-        label, updates = f"training {entry.label}", entry.config.updates
+        label = f"training {entry.label}"
+        updates = entry.config.updates
         train(configs, runs, loaded, describe(data), tick=lambda step: watch(label, step, updates))
         together = {"trainings": len(runs), "seconds": time.perf_counter() - began}
         results["trainings"] |= {run.name: _described(run) | {"together": together} for run in runs}
@@ -301,7 +305,10 @@ def markdown(results: dict[str, Any]) -> str:
     lines = [
         f"Success in %, mean ± standard deviation over seeds, at least {episodes} episodes a cell, sampled actions, "
         "last checkpoint; the paper's figure in parentheses.",
-        *[f"The simulator broke down in {broken:.0f} episodes, which count as failures."] * bool(broken),
+    ]
+    if broken:
+        lines.append(f"The simulator broke down in {broken:.0f} episodes, which count as failures.")
+    lines += [
         "",
         *_table(results, "success"),
         "",
@@ -318,13 +325,16 @@ def _table(results: dict[str, Any], figure: str) -> Iterator[str]:
     yield "| model | seeds | " + " | ".join(used) + " |"
     yield "|---" * (len(used) + 2) + "|"
     for label in labels(results):
-        cells, seeds = [], 0
+        cells = []
+        seeds = 0
         for condition in used:
             mean, deviation, count = cell(results, label, condition, figure)
             seeds = max(seeds, count)
             known = paper.figure(results["world"], label, condition) if figure == "success" else None
-            shown = f"{mean:.0f}" + f" ± {deviation:.0f}" * (count > 1) + (f" ({known.mean:g})" if known else "")
-            cells.append(shown * bool(count))
+            shown = f"{mean:.0f}" if count else ""
+            shown += f" ± {deviation:.0f}" if count > 1 else ""
+            shown += f" ({known.mean:g})" if count and known else ""
+            cells.append(shown)
         yield f"| {label} | {seeds} | " + " | ".join(cells) + " |"
 
 

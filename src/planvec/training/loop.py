@@ -54,7 +54,8 @@ def train(
         open_run(config, folder, data)
     states = resume(folders, [start(config) for config in configs])
     chunk, validate = programs(kinds, deterministic)
-    updates, interval = configs[0].updates, configs[0].interval
+    updates = configs[0].updates
+    interval = configs[0].interval
     step = int(states.step[0])
     runs = [Run(folder, step) for folder in folders]
     try:

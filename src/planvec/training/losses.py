@@ -79,7 +79,8 @@ def total(agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32
         metrics["accuracy"] = jnp.mean(head.accuracy(outputs, batch.action))
     for name in regularisers:
         regulariser, segments = REGULARISERS[name]
-        metrics[name] = jnp.mean(regulariser(*(plans[segment] for segment in segments)))
+        taken = [plans[segment] for segment in segments]
+        metrics[name] = jnp.mean(regulariser(*taken))
     weighted = [getattr(weights, name) * metrics[name] for name in metrics if name != "accuracy"]
     loss = sum(weighted, start=jnp.zeros(()))
     return loss, metrics | {"loss": loss}
@@ -98,7 +99,10 @@ def _counts(weight: float | Array) -> bool:
 
 def _wanted(segments: tuple[str, ...], regularisers: list[str]) -> list[str]:
     """All segments that the policy and the regularisers take, each once."""
-    wanted = {*segments, *(segment for name in regularisers for segment in REGULARISERS[name][1])}
+    wanted = set(segments)
+    for name in regularisers:
+        _, taken = REGULARISERS[name]
+        wanted.update(taken)
     return [segment for segment in SEGMENTS if segment in wanted]
 
 

@@ -89,7 +89,8 @@ class Run:
 
     def __init__(self, folder: Path, step: int) -> None:
         """Lines after the step gone on from are dropped."""
-        self.folder, self._kept = folder, step
+        self.folder = folder
+        self._kept = step
         kept = [json.dumps(row) + "\n" for row in read_metrics(folder) if row["step"] <= step]
         files.write(folder / METRICS, "".join(kept))
         self._board = SummaryWriter(str(folder), purge_step=step + 1, flush_secs=10)

@@ -105,7 +105,8 @@ def weights_of(kinds: Kinds, kind: Array) -> Weights:
     def choose(*each: float) -> float | Array:
         return each[0] if len(set(each)) == 1 else jnp.array(each)[kind]
 
-    return jax.tree.map(choose, *(one.weights for one in kinds))
+    weights = [one.weights for one in kinds]
+    return jax.tree.map(choose, *weights)
 
 
 def make_optimizer(config: Config) -> Any:
