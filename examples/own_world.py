@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw
 
 from planvec.media.filming import film
 from planvec.tasks import Task
+from planvec.training.compilation import keep_compiled_programs
 from planvec.worlds.check import check_world
 from planvec.worlds.protocol import HostedWorld, Session
 from planvec.worlds.retrying import generator
@@ -108,6 +109,7 @@ class CoinsSession(Session):
 
 
 if __name__ == "__main__":
+    keep_compiled_programs()
     world = Coins()
     check_world(world)
     print("it keeps a world's promises")

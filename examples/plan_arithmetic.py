@@ -15,6 +15,7 @@ import planvec as pv
 from planvec.evaluation.rollouts import Episode
 from planvec.media.filming import film_together
 from planvec.media.pictures import save_figure
+from planvec.training.compilation import keep_compiled_programs
 
 OUT = Path("out")
 OUT.mkdir(exist_ok=True)
@@ -33,6 +34,7 @@ def act(name: str, plan: pv.Plan, task: tuple[str, ...]) -> Episode:
     return max(episodes, key=lambda episode: episode.success)
 
 
+keep_compiled_programs()  # in your cache folder: the second start is faster
 print("1. An agent, and the world it lives in")
 # The shipped agent is the paper's cpv-full. It has learned from pairs of demonstrations of two to four skills. Nobody
 # told it what a skill is, nor has it ever seen plans being added.

@@ -11,9 +11,9 @@ plus a plan, a division by zero) is found before there are any plans, and shown 
 import math
 import operator
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from planvec.errors import InputError
 
@@ -23,7 +23,12 @@ Value = TypeVar("Value")  # plans, or whatever else can be added and multiplied 
 LONGEST, DEEPEST = 500, 40  # characters, and parentheses within parentheses: what Python's own stack bears with ease
 NAME = re.compile(r"[^\W\d]\w*")
 TOKEN = re.compile(rf"(?P<number>[0-9]+\.?[0-9]*|\.[0-9]+)|(?P<name>{NAME.pattern})|(?P<symbol>[-+*/()])")
-OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 
 
 class ExpressionError(InputError):
@@ -90,14 +95,12 @@ class Expression:
         self.check(bindings)
         return self._value(self.tree, bindings)
 
-    def _value(self, node: Node | float, bindings: Mapping[str, Value]) -> Value | float:
-        if isinstance(node, float):
-            return node
+    def _value(self, node: Node, bindings: Mapping[str, Value]) -> Value:
         if isinstance(node, Name):
             return bindings[node.name]
         parts = (node.inner,) if isinstance(node, Negative) else (node.left, node.right)
-        operation = operator.neg if isinstance(node, Negative) else OPERATIONS[node.symbol]
-        values = [self._value(part, bindings) for part in parts]
+        operation: Callable[..., Any] = operator.neg if isinstance(node, Negative) else OPERATIONS[node.symbol]
+        values = [self._value(part, bindings) if isinstance(part, Node) else part for part in parts]
         try:
             return operation(*values)
         except InputError as error:  # naive's plans only add; plans of two agents do not mix
@@ -153,7 +156,7 @@ class _Parser:
         if self.next.kind == ")":
             raise self._mistake("this parenthesis closes nothing", self.next.at)
         self._expect("")
-        if isinstance(tree, float):
+        if not isinstance(tree, Node):
             raise self._mistake("this is a number, not a plan; name a demonstration in it", self._start())
         return tree
 
@@ -177,7 +180,7 @@ class _Parser:
             minuses.append(self._take().at)
         value = self._atom()
         for at in reversed(minuses):
-            value = -value if isinstance(value, float) else Negative(value, at)
+            value = Negative(value, at) if isinstance(value, Node) else -value
         return value
 
     def _atom(self) -> Node | float:
@@ -242,7 +245,7 @@ class _Parser:
         if not match:
             raise self._mistake(f"{self.text[self.position]!r} has no place in a plan", self.position)
         self.position = match.end()
-        kind = match[0] if match.lastgroup == "symbol" else match.lastgroup
+        kind = "number" if match["number"] else "name" if match["name"] else match["symbol"]
         return _Token(kind, match[0], match.start())
 
     def _start(self, position: int = 0) -> int:

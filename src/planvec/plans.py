@@ -6,7 +6,7 @@ both; `both - chop` is what is left. Plans are frozen, and pytrees, so that they
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import equinox as eqx
 import jax
@@ -48,7 +48,7 @@ class Plan(eqx.Module):
         return self._combine(other, jnp.subtract)
 
     def __radd__(self, start: int) -> "Plan":
-        return _after_zero(start, self)
+        return self if _is_zero(start) else NotImplemented
 
     def __mul__(self, factor: float) -> "Plan":
         return self._with(self.vector * factor) if _is_number(factor) else NotImplemented
@@ -76,14 +76,12 @@ class Plan(eqx.Module):
 
     def similarity(self, other: "Plan") -> Array:
         """The cosine of the angle between two plans, from −1 to 1; 0 if either is the zero plan."""
-        _check_same_agent(self, other)
-        return jnp.sum(unit(self.vector) * unit(other.vector), axis=-1)
+        return jnp.sum(unit(self.vector) * unit(_of_same_agent(self, other).vector), axis=-1)
 
     def _combine(self, other: "AnyPlan", operation: Callable[[Array, Array], Array]) -> "Plan":
         if not isinstance(other, AnyPlan):
             return NotImplemented
-        _check_same_agent(self, other)
-        return self._with(operation(self.vector, other.vector))
+        return self._with(operation(self.vector, _of_same_agent(self, other).vector))
 
     def _with(self, vector: Array) -> "Plan":
         return Plan(vector=vector, agent=self.agent)
@@ -109,12 +107,12 @@ class ReferencePlan(eqx.Module):
     def __add__(self, other: "AnyPlan") -> "ReferencePlan":
         if not isinstance(other, AnyPlan):
             return NotImplemented
-        _check_same_agent(self, other)
+        other = _of_same_agent(self, other)
         first, last = jax.tree.map(jnp.add, (self.first, self.last), (other.first, other.last))
         return ReferencePlan(first=first, last=last, count=self.count + other.count, agent=self.agent)
 
     def __radd__(self, start: int) -> "ReferencePlan":
-        return _after_zero(start, self)
+        return self if _is_zero(start) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         """As many references, with the same mean up to rounding, and made by the same agent."""
@@ -126,7 +124,7 @@ class ReferencePlan(eqx.Module):
 
     def isclose(self, other: "ReferencePlan", rtol: float = 1e-5, atol: float = 1e-3) -> bool:
         """Whether the two means agree in every number of the observations."""
-        _check_same_agent(self, other)
+        other = _of_same_agent(self, other)
         close = jax.tree.map(lambda a, b: jnp.allclose(a, b, rtol=rtol, atol=atol), self.mean(), other.mean())
         return all(bool(leaf) for leaf in jax.tree.leaves(close))
 
@@ -138,19 +136,22 @@ class ReferencePlan(eqx.Module):
 
 
 AnyPlan = Plan | ReferencePlan
+Kind = TypeVar("Kind", Plan, ReferencePlan)
 
 
-def _check_same_agent(one: AnyPlan, other: AnyPlan) -> None:
-    if one.agent != other.agent:
+def _of_same_agent(one: Kind, other: AnyPlan) -> Kind:
+    """The other plan; complains unless it is of the agent that made the one, and so of its kind."""
+    if one.agent != other.agent or not isinstance(other, type(one)):
         raise InputError(
             f"these plans were made by different agents ({one.agent} and {other.agent}) and do not mix: "
             "make all of them with the agent that is to act on them"
         )
+    return other
 
 
-def _after_zero(start: int, plan: AnyPlan) -> AnyPlan:
+def _is_zero(start: object) -> bool:
     """0 + plan is the plan, which is what makes sum(plans) work."""
-    return plan if isinstance(start, int) and start == 0 else NotImplemented
+    return isinstance(start, int) and start == 0
 
 
 def _is_number(value: object) -> bool:

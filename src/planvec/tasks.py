@@ -73,7 +73,7 @@ def encode_tasks(tasks: Sequence[Task], skills: Sequence[str]) -> np.ndarray:
 
 def decode_tasks(codes: np.ndarray, skills: Sequence[str]) -> list[Task]:
     """The inverse of `encode_tasks`."""
-    return [tuple(skills[code] for code in row if code != NO_SKILL) for row in np.asarray(codes)]
+    return [tuple(skills[int(code)] for code in row if code != NO_SKILL) for row in np.asarray(codes)]
 
 
 def parse_condition(text: str) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from planvec.agents import Agent, build
+from planvec.data.tiles import Atlas, Tiled
 from planvec.plans import Plan, ReferencePlan
 from planvec.worlds.spaces import Images
 
@@ -156,6 +157,43 @@ def test_naive_reads_the_mean_of_its_references():
     key = jax.random.key(0)
     expected = outputs(model, first, now, tuple(mean))
     assert model.act(first[0], now[0], plan, key, greedy=True) == jnp.argmax(expected)
+
+
+ATLAS = Atlas(np.full((3, 3, 3, 3), [[[[10]]], [[[30]]], [[[80]]]], np.uint8))  # tiles of one grey each
+
+
+def tiled(number: int, n: int = 1) -> Tiled:
+    """A batch of pictures of one tile."""
+    return Tiled(jnp.full((n, 11, 10), number, ATLAS.numbers), ATLAS)
+
+
+def test_naive_reads_the_mean_of_pictures_and_not_of_the_numbers_of_their_tiles():
+    """(10 + 80) / 2 = 45 and (30 + 80) / 2 = 55; tile 1, between 0 and 2, has the grey 30."""
+    model = agent("naive")
+    ends = [(tiled(0), tiled(1)), (tiled(2), tiled(2))]
+    in_batches = model.add(ends)
+    one, other = (model.plan(jax.tree.map(lambda leaf: leaf[0], pair)) for pair in ends)
+    one_by_one = model.values(one + other)
+    wrapped = model.values(model.wrap(model.encode(*ends[0])) + model.wrap(model.encode(*ends[1])))
+    for first, last in (in_batches, one_by_one, wrapped):
+        np.testing.assert_array_equal(first, np.broadcast_to(np.float32(45), first.shape))
+        np.testing.assert_array_equal(last, np.broadcast_to(np.float32(55), last.shape))
+        assert first.shape[-3:] == last.shape[-3:] == SHAPE
+
+
+def test_naive_acts_on_tiles_as_on_the_pictures_they_are():
+    model, key = agent("naive"), jax.random.key(0)
+    first, now, last = (jax.tree.map(lambda leaf: leaf[0], tiled(number)) for number in range(3))
+    of_tiles = model.act(first, now, model.plan((first, last)), key)
+    drawn = model.plan((np.asarray(first), np.asarray(last)))
+    assert of_tiles == model.act(np.asarray(first), np.asarray(now), drawn, key)
+
+
+@pytest.mark.parametrize("name", ["naive", "cpv-plain"])
+def test_a_pair_of_observations_has_a_plan_as_a_demonstration_has(name):
+    model, demo = agent(name), demonstration(1)
+    assert model.plan((demo.first, demo.last)) == model.plan(demo)
+    assert model.plan((demo.last, demo.first)) != model.plan(demo)
 
 
 def test_naive_sees_four_images_in_order():

@@ -12,7 +12,7 @@ from oracles.counting import SKILLS, WIDTH, Counting, Mixture
 
 import planvec as pv
 from planvec.agents import build
-from planvec.agents.agent import Difference, Segment
+from planvec.agents.agent import Difference
 from planvec.agents.probe import PROBE, RIDGES, Probe, Reading, load_probe, progress, ridge, save_probe
 from planvec.analysis import corpus
 from planvec.analysis.probes import fit, fit_probe, longest
@@ -40,7 +40,7 @@ def seen(a=0, b=0, c=0, d=0):
 
 
 def plan_of(agent, **counts):
-    return agent.plan(Segment(seen(), seen(**counts)))
+    return agent.plan((seen(), seen(**counts)))
 
 
 @settings(max_examples=20, deadline=None)
@@ -145,7 +145,7 @@ def test_what_cannot_be_read(agent):
         agent.read(pv.Plan(vector=jnp.zeros(16), agent="another"))
     world = make("tabletop")
     naive = build("naive", world.space, key=jax.random.key(0))
-    nothing = Segment(jnp.zeros(world.space.size), jnp.zeros(world.space.size))
+    nothing = (jnp.zeros(world.space.size), jnp.zeros(world.space.size))
     for ask in (naive.read, lambda plan: naive.remaining(plan, *nothing)):
         with pytest.raises(InputError, match="without plan vectors"):
             ask(naive.plan(nothing))

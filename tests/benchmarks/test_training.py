@@ -5,7 +5,7 @@ from planvec.benchmarks import training
 from planvec.data.pairs import PairSet
 from planvec.training import losses
 from planvec.training.config import Config
-from planvec.training.loop import start
+from planvec.training.update import start
 from planvec.worlds import make
 
 WORLD = make("crafting")
@@ -19,7 +19,7 @@ SHAPES = {  # rows, columns, kernel area, inputs, outputs of the layers after th
 
 @pytest.fixture(scope="module")
 def agent():
-    return start(Config(agent="cpv-full")).agent
+    return start(Config(agent="cpv-full").resolved()).agent
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_torch_trains(agent, batch, monkeypatch):
         return seen[-1]
 
     monkeypatch.setattr(torch_model.CPV, "loss", watched)
-    torch_model.trainer(agent, [batch], "cpu", None, Config(batch=16))(10)
+    torch_model.trainer(agent, [batch], "cpu", None, Config(batch=16).resolved())(10)
     assert len(seen) == 10 and seen[-1].item() < seen[0].item()
 
 

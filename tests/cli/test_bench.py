@@ -1,6 +1,5 @@
 import json
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +15,7 @@ def test_every_bench_measures_in_rows_and_tells_what_it_cannot(what, tmp_path, m
         yield Row(f"{module} does", "steps/s", *batches, 1234.4)
 
     module = BENCHES[what]
-    monkeypatch.setattr(bench, "import_module", {module: SimpleNamespace(run=run)}.__getitem__)
+    monkeypatch.setattr(bench, "attribute", lambda path, what: {module: run}[path])
     saved = tmp_path / "rows.json"
     monkeypatch.setattr(sys, "argv", ["planvec", "bench", what, "--batch", "7", "--json", str(saved)])
     main.main()

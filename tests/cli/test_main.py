@@ -170,7 +170,7 @@ def test_sizes_are_those_of_the_world(monkeypatch):
         (["--embedding", "8", "--weight-decay", "0"], (8, 60e6, 0)),
     ):
         monkeypatch.setattr(sys, "argv", ["planvec", "train", *arguments])
-        config = main._parse().config
+        config = main._parse().config.resolved()
         assert (config.embedding, config.samples, config.weight_decay) == sizes
 
 

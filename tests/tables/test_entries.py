@@ -76,3 +76,14 @@ def test_what_is_no_sweep_is_told(text):
     rows = entries(Config(), ["tecnet"], seeds=1, extra_rows=False)
     with pytest.raises(InputError):
         sweep(rows, text)
+
+
+def test_folders_are_named_by_what_is_not_as_usual():
+    def folder(**changes):
+        [row] = entries(Config(**changes), ["cpv-full"], seeds=1, extra_rows=False)
+        return row.folder
+
+    assert folder() == folder(embedding=512, weight_decay=0.1, samples=9.0, interval=9, seed=9) == "cpv-full"
+    assert folder(world="tabletop", embedding=64, networks="relations") == "cpv-full"
+    assert folder(world="tabletop", networks="paper") == "cpv-full-networks=paper"
+    assert folder(embedding=64, optimizer="adam") == "cpv-full-embedding=64-optimizer=adam"

@@ -1,5 +1,5 @@
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import jax
@@ -8,7 +8,8 @@ import pytest
 
 from planvec.data import folders
 from planvec.errors import InputError
-from planvec.evaluation.scores import OneTask, Score
+from planvec.evaluation.scores import Score
+from planvec.evaluation.trials import OneTask
 from planvec.tables import running
 from planvec.tables.entries import Entry, entries, sweep
 from planvec.training.config import Config
@@ -212,3 +213,13 @@ class Blank:
     def draw(self, states, progress=None):
         Blank.drawn += 1
         return np.zeros((len(states.agent), 60, 80, 3), np.uint8)
+
+
+def test_results_that_do_not_name_the_networks_are_of_the_same_training(tmp_path):
+    [row] = entries(Config(world="tabletop"), ["cpv-full"], seeds=1, extra_rows=False)
+    for change in ({"networks": None}, {"interval": 7}):
+        results = {"trainings": {"cpv-full-0": {"config": asdict(row.config) | change}}}
+        running._check_same(results, row, tmp_path)
+    results = {"trainings": {"cpv-full-0": {"config": asdict(row.config) | {"networks": "paper"}}}}
+    with pytest.raises(InputError, match="networks=paper, not relations"):
+        running._check_same(results, row, tmp_path)

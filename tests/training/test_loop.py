@@ -11,17 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from planvec.agents import Weights, build
 from planvec.data.pairs import PairSet
 from planvec.errors import InputError
 from planvec.io.checkpoints import save_tree
-from planvec.training import loop, runs
+from planvec.training import loop, losses, runs, update
 from planvec.training.config import Config
 from planvec.training.loop import Diverged, train
 from planvec.training.runs import METRICS, PREVIOUS, STATE, WEIGHTS
+from planvec.training.update import make_optimizer, precision, start
 from planvec.worlds import make
 
 WORLD = make("crafting")
-CONFIG = Config(samples=20 * 8, batch=8, embedding=16, interval=5, optimizer="adam")  # compiles sooner than Muon
+CONFIG = Config(samples=20 * 8, batch=8, embedding=16, interval=5, optimizer="adam").resolved()  # sooner than Muon
 DATA = {"sha256": "of the data"}
 
 
@@ -108,7 +110,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-import test_training as t
+import test_loop as t
 pairs = t.pairs.__wrapped__() if hasattr(t.pairs, "__wrapped__") else t.pairs.__pytest_wrapped__.obj()
 def die(step, metrics):
     if step >= 10:
@@ -224,6 +226,58 @@ def test_a_loss_that_is_not_a_number_stops_the_run(pairs, tmp_path):
     assert weights(folder) == before
 
 
+def shown(monkeypatch):
+    """A list to which trainings add which pairs they show to `chunk`, and one for `validate`."""
+    trained, validated = [], []
+
+    def programs(kinds, deterministic):
+        chunk, validate = update.programs(kinds, deterministic)
+
+        def watched_chunk(states, pairs, seeds, updates):
+            trained.append((int(pairs.begin), int(pairs.end)))
+            return chunk(states, pairs, seeds, updates)
+
+        def watched_validate(agents, pairs):
+            validated.append((int(pairs.begin), int(pairs.end)))
+            return validate(agents, pairs)
+
+        return watched_chunk, watched_validate
+
+    monkeypatch.setattr(loop, "programs", programs)
+    return trained, validated
+
+
+def test_no_validation_pair_is_trained_on_and_no_training_pair_validated_on(pairs, tmp_path, monkeypatch):
+    trained, validated = shown(monkeypatch)
+    train([CONFIG], [tmp_path / "run"], pairs, DATA)
+    assert set(trained) == {(0, 29)} and set(validated) == {(29, 32)}
+
+
+def test_validation_pairs_leave_no_trace_in_the_weights(whole, pairs, tmp_path):
+    """Nor do their figures come from elsewhere: with other actions they are others."""
+    begins = int(pairs.starts[2 * 29] - 2 * 29)  # the first action of the first validation pair
+    other = pairs.actions.at[begins:].set((pairs.actions[begins:] + 1) % WORLD.space.actions)
+    train([CONFIG], [tmp_path / "run"], replace(pairs, actions=other), DATA)
+    assert weights(tmp_path / "run") == weights(whole)
+    for line, as_they_are in zip(lines(tmp_path / "run"), lines(whole), strict=True):
+        assert line["imitation"] == pytest.approx(as_they_are["imitation"])
+        assert line["valid_imitation"] != pytest.approx(as_they_are["valid_imitation"])
+
+
+def test_naive_takes_the_samples_of_pairs_as_they_come(pairs):
+    """Made of tiles: as it would the same pictures drawn."""
+    batch = pairs.sample(jax.random.key(0), 4)
+    drawn = batch._replace(**{name: getattr(batch, name).draw() for name in batch._fields if name != "action"})
+    naive = build("naive", WORLD.space, key=jax.random.key(1))
+    loss, _ = losses.total(naive, batch, Weights())
+    assert loss == pytest.approx(float(losses.total(naive, drawn, Weights())[0]), rel=1e-4)
+    plans = naive.add([naive.encode(batch.first, batch.last), naive.encode(batch.ref_first, batch.ref_last)])
+    key = jax.random.key(2)
+    actions = naive.choose(batch.first, batch.now, plans, key)
+    as_drawn = naive.add([(drawn.first, drawn.last), (drawn.ref_first, drawn.ref_last)])
+    np.testing.assert_array_equal(actions, naive.choose(drawn.first, drawn.now, as_drawn, key))
+
+
 class Ruined(type(WORLD)):
     """A world whose pictures are not numbers."""
 
@@ -270,7 +324,7 @@ def test_configs_that_make_no_sense(changes):
 
 def test_the_step_size_rises_and_falls():
     config = replace(CONFIG, samples=100 * 8, warmup=5, weight_decay=0.0)
-    optimizer = loop.make_optimizer(config)
+    optimizer = make_optimizer(config)
     params = {"w": jnp.ones(3)}
     state, moved = optimizer.init(params), []
     for _ in range(config.updates + 1):
@@ -283,7 +337,7 @@ def test_the_step_size_rises_and_falls():
 
 def test_muon_takes_the_matrices_and_adam_the_rest():
     config = replace(CONFIG, samples=100 * 8, warmup=0, weight_decay=0.0, optimizer="muon")
-    agent, optimizer = loop.start(config).agent, loop.make_optimizer(config)
+    agent, optimizer = start(config).agent, make_optimizer(config)
     gradients = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), agent)
     changes, _ = optimizer.update(gradients, optimizer.init(agent), agent)
     for weight in (changes.encoder.convs[1].weight, changes.policy.layers[0].weight):
@@ -304,6 +358,6 @@ def test_ctr_weighs_imitation():
 
 
 def test_float32_on_the_cpu():
-    assert loop.precision(CONFIG) == jnp.float32
-    assert loop.precision(replace(CONFIG, precision="bfloat16")) == jnp.bfloat16
+    assert precision(CONFIG) == jnp.float32
+    assert precision(replace(CONFIG, precision="bfloat16")) == jnp.bfloat16
     assert jax.default_backend() == "cpu"

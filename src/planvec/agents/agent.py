@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import equinox as eqx
 import jax
@@ -20,24 +20,21 @@ from jax import Array
 from planvec.agents.encoders import Encoder, Observation
 from planvec.agents.policies import Policy
 from planvec.agents.probe import HALF, Probe, Reading, progress
+from planvec.data.tiles import Tiled
 from planvec.errors import InputError
 from planvec.plans import AnyPlan, Plan, ReferencePlan, unit
 
 Values = Any  # a batch of plans inside a program: vectors (N, embedding), or naive's (first, last) observations
 
 
-class Demonstration(Protocol):
-    """All an agent looks at in a demonstration."""
+class Ends(Protocol):
+    """What has a first and a last observation: a demonstration, or a stretch of an episode."""
 
-    first: Observation
-    last: Observation
+    @property
+    def first(self) -> Observation: ...
 
-
-class Segment(NamedTuple):
-    """A stretch of an episode."""
-
-    first: Observation
-    last: Observation
+    @property
+    def last(self) -> Observation: ...
 
 
 class Agent(eqx.Module):
@@ -73,9 +70,10 @@ class Agent(eqx.Module):
         """The sum of plans (batched), as `wrap` and `+` would make it, for programs."""
         return jax.tree.map(lambda *leaves: sum(leaves), *parts)
 
-    def plan(self, demonstration: Demonstration) -> AnyPlan:
-        """The plan of one demonstration."""
-        first, last = _batch_of_one((demonstration.first, demonstration.last))
+    def plan(self, shown: Ends | tuple[Observation, Observation]) -> AnyPlan:
+        """The plan of one demonstration, or of any pair (first, last) of observations."""
+        ends = shown if isinstance(shown, tuple) else (shown.first, shown.last)
+        first, last = _batch_of_one(ends)
         return self.wrap(_only(_encode(self, first, last)))
 
     def values(self, plan: AnyPlan) -> Values:
@@ -89,7 +87,8 @@ class Agent(eqx.Module):
 
     def act(self, first: Observation, now: Observation, plan: AnyPlan, key: Array, greedy: bool = False) -> Array:
         """One action in one episode that began with `first` and has come to `now`."""
-        return _only(_choose(self, *_batch_of_one((first, now, self.values(plan))), key, greedy))
+        first, now, plans = _batch_of_one((first, now, self.values(plan)))
+        return _only(_choose(self, first, now, plans, key, greedy))
 
     def read(self, plan: AnyPlan) -> Reading:
         """Which skills a plan holds, and how often."""
@@ -107,12 +106,13 @@ class Agent(eqx.Module):
 
     def remaining(self, plan: AnyPlan, first: Observation, now: Observation) -> AnyPlan:
         """What is left to do of a plan in an episode that began with `first` and has come to `now`."""
-        return plan - self.plan(Segment(first, now))
+        return plan - self.plan((first, now))
 
     def progress(self, plan: AnyPlan, first: Observation, now: Observation) -> float:
         """How much of a plan has been done, from 0 to 1."""
-        counts = (jnp.array(list(self.read(part).counts.values())) for part in (plan, self.remaining(plan, first, now)))
-        return float(progress(*counts))
+        whole = self.read(plan).counts
+        left = self.read(self.remaining(plan, first, now)).counts
+        return float(progress(jnp.array(list(whole.values())), jnp.array(list(left.values()))))
 
     def done(self, plan: AnyPlan, first: Observation, now: Observation) -> bool:
         """Whether a plan has been done: of no skill half a turn or more is left."""
@@ -169,7 +169,10 @@ class Static(EmbeddingAgent):
 
 
 class Concatenate(Agent):
-    """naive: no encoder; the policy sees o₀, oₜ and the reference's own first and last observations."""
+    """naive: no encoder; the policy sees o₀, oₜ and the reference's own first and last observations.
+
+    Numbers of tiles have no mean: pictures made of tiles are drawn before they are added.
+    """
 
     segments: ClassVar[tuple[str, ...]] = ("reference",)
 
@@ -183,14 +186,25 @@ class Concatenate(Agent):
 
     def add(self, parts: Sequence[tuple[Observation, Observation]]) -> tuple[Observation, Observation]:
         """The mean of the references' observations."""
-        return jax.tree.map(lambda *leaves: sum(leaf.astype(jnp.float32) for leaf in leaves) / len(leaves), *parts)
+        numbers = [_as_numbers(part) for part in parts]
+        return jax.tree.map(lambda *leaves: sum(leaves) / len(leaves), *numbers)
 
     def wrap(self, values: tuple[Observation, Observation]) -> ReferencePlan:
-        first, last = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), values)
+        first, last = _as_numbers(values)
         return ReferencePlan(first=first, last=last, count=1.0, agent=self.fingerprint)
 
     def unwrap(self, plan: ReferencePlan) -> tuple[Observation, Observation]:
         return plan.mean()
+
+
+def _as_numbers(observations: Any) -> Any:
+    """Observations as float32, which can be added; with pictures drawn that are made of tiles."""
+
+    def tiled(leaf: Any) -> bool:
+        return isinstance(leaf, Tiled)
+
+    drawn = jax.tree.map(lambda leaf: leaf.draw() if tiled(leaf) else leaf, observations, is_leaf=tiled)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), drawn)
 
 
 def _batch_of_one(tree: Any) -> Any:

@@ -8,7 +8,8 @@ Which form is fastest depends on the device and the batch; all of them compute t
 - In a picture made of tiles, a first layer that sees one tile at a time is a table: what becomes of each of them.
 """
 
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import lru_cache, reduce
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,16 @@ from jax import Array, lax
 from planvec.data.tiles import Atlas
 
 WIDE = 64  # outputs of a matrix product; narrower ones are slow on a CPU
+
+
+def own_gradient(*constants: int) -> Callable[[Callable[..., Array]], jax.custom_vjp[Array]]:
+    """jax.custom_vjp, of a function some of whose arguments (by number) are constants; keeps the type of its result."""
+
+    def decorate(function: Callable[..., Array]) -> jax.custom_vjp[Array]:
+        # jax has a second class for it, behind a flag that is off.
+        return jax.custom_vjp(function, nondiff_argnums=constants)  # pyright: ignore[reportReturnType]
+
+    return decorate
 
 
 def on_cpu() -> bool:
@@ -56,7 +67,7 @@ def convolve_bands(x: Array, weight: Array) -> Array:
     return convolve_whole(bands, weight, k, 0).reshape(n, height // k, -1, weight.shape[-1])
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(1, 2, 3, 4))
+@own_gradient(1, 2, 3, 4)
 def write_out(weight: Array, height: int, width: int, stride: int, padding: int) -> Array:
     """A kernel as the matrix of its convolution: (height · width · inputs, places · outputs)"""
     k, _, inputs, outputs = weight.shape
@@ -85,7 +96,8 @@ def _sight(kernel: int, height: int, width: int, stride: int, padding: int) -> t
     rows, columns = (convolved(side, kernel, stride, padding) for side in (height, width))
     row, column = np.divmod(np.arange(rows * columns), columns)
     down, along = (tap[:, None] for tap in np.divmod(np.arange(kernel * kernel), kernel))
-    y, x = stride * row + down - padding, stride * column + along - padding
+    y = stride * row + down - padding
+    x = stride * column + along - padding
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     seen = np.where(inside, y * width + x, height * width)
     through = np.full((height * width + 1, rows * columns), kernel * kernel)
@@ -111,7 +123,7 @@ def convolve_rows(x: Array, weight: Array, stride: int, padding: int) -> Array:
     On images this narrow, multiplying zeros costs less than gathering patches and scattering their gradients.
     """
     n, height, width, _ = x.shape
-    k, outputs = weight.shape[0], weight.shape[-1]
+    k, _, _, outputs = weight.shape
     rows, columns = (convolved(size, k, stride, padding) for size in (height, width))
     x = jnp.pad(x, ((0, 0), (padding, padding), (0, 0), (0, 0)))
     strips = jnp.stack([x[:, i : i + stride * (rows - 1) + 1 : stride] for i in range(k)], axis=2)
@@ -136,7 +148,7 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
     the border, where the kernel is cut as well: no padding is multiplied.
     """
     height, width, _, n = x.shape
-    k, outputs = weight.shape[0], weight.shape[-1]
+    k, _, _, outputs = weight.shape
     rows, columns = (convolved(size, k, stride, padding) for size in (height, width))
     beside = max(1, min(WIDE // outputs, k // stride))  # places of one product: few, so few of its weights are zeros
     zero = jnp.zeros((), weight.dtype)
@@ -152,7 +164,8 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
 
     def row(i: int) -> Array:
         top, bottom = window(i, i, height)
-        strip, vertical = x[top:bottom], place(i, top, bottom)
+        strip = x[top:bottom]
+        vertical = place(i, top, bottom)
 
         def product(some: range) -> Array:
             left, right = window(some[0], some[-1], width)
@@ -168,7 +181,7 @@ def convolve_batch_last(x: Array, weight: Array, stride: int, padding: int) -> A
 
 def convolve_images(images: tuple[Array, ...], weight: Array, grey: float) -> Array:
     """Images (N, H, W, channels) / grey, side by side on channels, stride = kernel → (H', W', outputs, N), on a CPU."""
-    k, outputs = weight.shape[0], weight.shape[-1]
+    k, _, _, outputs = weight.shape
     n, height, width, channels = images[0].shape
     rows, columns = height // k, width // k
 
@@ -223,11 +236,11 @@ batch_first_product.defvjp(lambda weight, x: (batch_first_product(weight, x), (w
 # For pictures made of tiles, each as large as the kernel.
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+@own_gradient(2, 3)
 def convolve_tiled(weight: Array, tiles: tuple[Array, ...], atlas: Atlas, grey: float) -> Array:
     """Pictures (N, rows, columns) / grey, side by side on channels → (N, rows, columns, outputs), stride = kernel."""
     parts = zip(tables(weight, len(tiles), atlas, grey), tiles, strict=True)
-    return sum(table.at[numbers].get(mode="promise_in_bounds") for table, numbers in parts)
+    return reduce(jnp.add, [table.at[numbers].get(mode="promise_in_bounds") for table, numbers in parts])
 
 
 def tables(weight: Array, pictures: int, atlas: Atlas, grey: float) -> list[Array]:

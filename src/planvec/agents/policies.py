@@ -168,7 +168,8 @@ class AttendAndPlace(ObjectHead):
 
 def _pick(of_objects: Array, which: Array) -> Array:
     """The entries of one object each: (…, objects, …) and (…) to (…, …)."""
-    index = which.reshape(*which.shape, *(1,) * (of_objects.ndim - which.ndim))
+    further = of_objects.ndim - which.ndim
+    index = which.reshape(which.shape + (1,) * further)
     return jnp.take_along_axis(of_objects, index, axis=which.ndim).squeeze(which.ndim)
 
 

@@ -36,7 +36,8 @@ class Probe(eqx.Module):
 
     def read(self, vector: Array) -> "Reading":
         """What one plan holds."""
-        counts, errors = (map(float, np.asarray(part)) for part in (self(vector), self.error))
+        counts = np.asarray(self(vector)).tolist()
+        errors = np.asarray(self.error).tolist()
         return Reading(
             counts=dict(zip(self.skills, counts, strict=True)), errors=dict(zip(self.skills, errors, strict=True))
         )
@@ -79,7 +80,8 @@ def progress(plan: Array, left: Array) -> Array:
 
     A plan with nothing in it has been done.
     """
-    whole, rest = (jnp.maximum(counts, 0).sum(axis=-1) for counts in (plan, left))
+    whole = jnp.maximum(plan, 0).sum(axis=-1)
+    rest = jnp.maximum(left, 0).sum(axis=-1)
     return jnp.where(whole > TINY, jnp.clip(1 - rest / jnp.maximum(whole, TINY), 0, 1), 1.0)
 
 
@@ -110,4 +112,8 @@ def load_probe(folder: Path, agent: str) -> Probe | None:
     if not path.exists():
         return None
     described, arrays = load_described(path, "a probe", FORMAT, VERSION)
-    return Probe(**arrays, skills=tuple(json.loads(described["skills"]))) if described["agent"] == agent else None
+    if described["agent"] != agent:
+        return None
+    weights = jnp.asarray(arrays["weights"])
+    error = jnp.asarray(arrays["error"])
+    return Probe(weights=weights, error=error, skills=tuple(json.loads(described["skills"])))

@@ -63,9 +63,11 @@ class Networks(Protocol):
 
     def encoder(self, embedding: int, key: Array) -> Encoder:
         """g, of two observations."""
+        ...
 
     def policy(self, observations: int, plan: int, key: Array) -> Policy:
         """π, of so many observations and a plan of so many numbers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class Family(NamedTuple):
     """How agents are built for a kind of space, by the name of their networks, and how large they are unless told."""
 
     networks: dict[str, Callable[[Any], Networks]]
+    default: str  # the name of the networks it has unless told
     embedding: int  # the paper's best
     samples: float  # to train on
     weight_decay: float  # while training
@@ -144,15 +147,30 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    Images: Family({"paper": ImageNetworks}, embedding=512, samples=60e6, weight_decay=0.1, precision=jnp.bfloat16),
+    Images: Family(
+        {"paper": ImageNetworks},
+        default="paper",
+        embedding=512,
+        samples=60e6,
+        weight_decay=0.1,
+        precision=jnp.bfloat16,
+    ),
     Objects: Family(
         {"relations": ObjectNetworks, "paper": PaperObjectNetworks},
+        default="relations",
         embedding=64,
         samples=10e6,
         weight_decay=0.3,
         precision=jnp.float32,
     ),
-    View: Family({"views": ViewNetworks}, embedding=64, samples=10e6, weight_decay=0.1, precision=jnp.bfloat16),
+    View: Family(
+        {"views": ViewNetworks},
+        default="views",
+        embedding=64,
+        samples=10e6,
+        weight_decay=0.1,
+        precision=jnp.bfloat16,
+    ),
 }
 
 
@@ -164,19 +182,21 @@ def family(space: Space) -> Family:
 
 
 def build(name: str, space: Space, embedding: int | None = None, networks: str | None = None, *, key: Array) -> Agent:
-    """A fresh agent of the zoo, for what a world shows and lets do. `networks`: the space's first kind unless told."""
+    """A fresh agent of the zoo, for what a world shows and lets do. `networks`: the space's default unless told."""
     if name not in AGENTS:
         raise InputError(f"there is no agent {name!r}; choose one of {', '.join(AGENTS)}")
-    spec, kind = AGENTS[name], family(space)
-    chosen = kind.networks.get(networks or next(iter(kind.networks)))
-    if chosen is None:
+    spec = AGENTS[name]
+    kind = family(space)
+    name_of_networks = networks or kind.default
+    if name_of_networks not in kind.networks:
         raise InputError(f"there are no networks '{networks}' for this world; choose {' or '.join(kind.networks)}")
-    networks, embedding = chosen(space), embedding or kind.embedding
+    made = kind.networks[name_of_networks](space)
+    size = embedding or kind.embedding
     encoder_key, policy_key = jax.random.split(key)
     if spec.conditioning == "concatenate":
-        return Concatenate(policy=networks.policy(observations=4, plan=0, key=policy_key))
-    encoder = networks.encoder(embedding, encoder_key)
+        return Concatenate(policy=made.policy(observations=4, plan=0, key=policy_key))
+    encoder = made.encoder(size, encoder_key)
     if spec.conditioning == "difference":
-        return Difference(policy=networks.policy(observations=1, plan=embedding, key=policy_key), encoder=encoder)
-    policy = networks.policy(observations=2, plan=embedding, key=policy_key)
+        return Difference(policy=made.policy(observations=1, plan=size, key=policy_key), encoder=encoder)
+    policy = made.policy(observations=2, plan=size, key=policy_key)
     return Static(policy=policy, encoder=encoder, normalise=spec.normalise)

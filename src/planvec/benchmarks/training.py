@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
@@ -20,17 +21,20 @@ from planvec.benchmarks.layers import layers
 from planvec.benchmarks.measure import Row, rate, rates
 from planvec.data import folders
 from planvec.data.pairs import PairSet
-from planvec.evaluation.scores import evaluate, random_trial
-from planvec.training import loop
+from planvec.evaluation.scores import evaluate
+from planvec.evaluation.trials import random_trial
+from planvec.training import update
 from planvec.training.config import Config
 from planvec.training.loading import load
+from planvec.training.loop import grid
 from planvec.training.losses import SEGMENTS
 from planvec.worlds import make
 from planvec.worlds.protocol import World
+from planvec.worlds.registry import USUAL
 from planvec.worlds.spaces import Images
 
 AGENT = "cpv-full"
-WORLD = "crafting"
+WORLD = USUAL
 Optimizer = Literal["muon", "adam"]
 READY = 4  # batches that lie ready for PyTorch, used in turn
 ROUNDS = 5  # of all that are compared, one after the other; of each the best counts
@@ -99,10 +103,11 @@ def _ours(pairs: PairSet, batch: int, together: int, optimizer: Optimizer) -> tu
     """
     names = [name for name in AGENTS if name.startswith("cpv")] if together == 12 else [AGENT]
     trainings = [(seed, name) for seed in range(together // len(names)) for name in names]
-    configs = [Config(agent=name, world=WORLD, batch=batch, seed=seed, optimizer=optimizer) for seed, name in trainings]
-    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(loop.start, configs))
-    seeds, kinds = loop.grid(configs)
-    chunk, _ = loop.programs(kinds)
+    config = Config(world=WORLD, batch=batch, optimizer=optimizer)
+    configs = [replace(config, agent=name, seed=seed).resolved() for seed, name in trainings]
+    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(update.start, configs))
+    seeds, kinds = grid(configs)
+    chunk, _ = update.programs(kinds)
     what = f"planvec {AGENT}, {_precision()}, {optimizer}"
     what += f", {together} trainings together" if together > 1 else ""
     return what, partial(chunk, states, pairs, seeds, _updates(batch * together))
@@ -117,14 +122,14 @@ def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[
         warn(f"not compared with torch: {error}; pip install torch")
         return
     device = "cpu" if jax.default_backend() == "cpu" else "cuda"
-    config = Config(agent=AGENT, world=WORLD, batch=batch, optimizer="adam")
+    config = Config(agent=AGENT, world=WORLD, batch=batch, optimizer="adam").resolved()
     updates = _updates(batch)
     sample = eqx.filter_jit(PairSet.sample)
     ready = [sample(pairs, jax.random.key(i), batch) for i in range(READY)]
     for mode in (None, torch_model.MODES[device]):
         what = f"{name} {AGENT}, {_precision()}, {f'compiled ({mode})' if mode else 'eager'}"
         try:
-            program = torch_model.trainer(loop.start(config).agent, ready, device, mode, config)
+            program = torch_model.trainer(update.start(config).agent, ready, device, mode, config)
             program(1)
         except Exception as error:  # no C++ compiler, no GPU for it, …: ours is still to be measured
             warn(f"not compared with {what}, batch {batch}: {type(error).__name__}: {error}")
@@ -133,12 +138,12 @@ def _torch(pairs: PairSet, batch: int, warn: Callable[[str], None]) -> Iterator[
 
 
 def _precision() -> str:
-    return jnp.dtype(loop.precision(Config())).name
+    return jnp.dtype(update.precision(Config().resolved())).name
 
 
 def _against_peak(trained: list[Row]) -> Iterator[Row]:
     """How much of what the device can do in matrix products becomes training."""
-    agent = loop.start(Config(agent=AGENT, world=WORLD)).agent
+    agent = update.start(Config(agent=AGENT, world=WORLD).resolved()).agent
     space = make(WORLD).space
     assert isinstance(space, Images)
     per_sample = flops(agent, space.shape)
@@ -177,7 +182,7 @@ def matrix_peak(size: int | None = None, chain: int = 4) -> float:
     """FLOP/s in products of large square matrices, in the dtype that training computes in."""
     size = size or (2048 if jax.default_backend() == "cpu" else 16_384)
     matrix = jax.random.normal(jax.random.key(0), (size, size)) / size**0.5  # keeps its products near 1
-    matrix = matrix.astype(loop.precision(Config()))
+    matrix = matrix.astype(update.precision(Config().resolved()))
 
     @jax.jit
     def multiply(x: Array) -> Array:

@@ -44,15 +44,16 @@ class Train:
         from planvec.data import folders
         from planvec.worlds import make
 
-        world = make(self.config.world)
-        data = self.data or collect(world, self.config.world, self.out)
+        config = self.config.resolved()
+        world = make(config.world)
+        data = self.data or collect(world, config.world, self.out)
         with progress("loading the demonstrations", 0, "steps") as update:
             pairs = folders.load(data, world, update)
-        agent = train(self.config, self.out, world, pairs, folders.describe(data, world), self.deterministic)
+        agent = train(config, self.out, world, pairs, folders.describe(data, world), self.deterministic)
         if isinstance(agent, EmbeddingAgent):
             make_probe(agent, world, self.out)
         if self.episodes:
-            score(agent, world, self.config.agent, self.out, self.episodes)
+            score(agent, world, config.agent, self.out, self.episodes)
         say(f"the trained agent is in {self.out}; score it again: planvec evaluate {self.out}/")
 
 

@@ -18,6 +18,7 @@ from planvec.cli.listing import Agents, Worlds
 from planvec.cli.scoring import Demo, Evaluate, Measure, Reproduce
 from planvec.cli.trying import Act, Play
 from planvec.errors import Failure, InputError
+from planvec.training import compilation
 
 COMMANDS = {
     "demo": Demo,
@@ -42,6 +43,7 @@ def main() -> None:
         print(f"planvec {planvec.__version__}")
         return
     command = _parse()
+    compilation.keep_compiled_programs()
     try:
         command.run()
     except InputError as error:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from planvec.agents import Agent
-from planvec.agents.agent import EmbeddingAgent, Segment
+from planvec.agents.agent import EmbeddingAgent
 from planvec.data.demonstrations import Demonstration
 from planvec.errors import InputError
 from planvec.evaluation.episodes import episodes, stack
@@ -30,7 +30,6 @@ class Actor:
     def __init__(self, agent: Agent, world: World) -> None:
         self.agent, self.world = jax.tree.map(jnp.asarray, replace(agent, probe=None)), world
         self.probe = agent.probe if isinstance(agent, EmbeddingAgent) else None  # None: it cannot read plans
-        self._plans: dict[Demonstration, AnyPlan] = {}
 
     def plan(self, demo: Demonstration) -> AnyPlan:
         """The plan of one demonstration."""
@@ -54,7 +53,7 @@ class Actor:
 
     def left(self, plan: AnyPlan, first: Any, now: Any) -> list[float] | None:
         """How often each skill is in what is left of a plan, as far as the agent can tell."""
-        return None if self.probe is None else self.read(plan - self.agent.plan(Segment(first, now)))
+        return None if self.probe is None else self.read(plan - self.agent.plan((first, now)))
 
     def begin(self, plan: AnyPlan, task: Task, offered: Task, seed: int, sizes: list[int]) -> "Watched":
         """Set a scene that offers something, to act in. `sizes`: of the parts of the plan, which say how long."""

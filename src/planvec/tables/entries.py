@@ -28,7 +28,7 @@ class Entry:
     """A row of a table: one way of training, measured in one way."""
 
     label: str
-    config: Config
+    config: Config  # resolved
     skills: tuple[int, int] | None = None  # of its demonstrations' tasks; the world's own unless given
     extras: str = "discard"  # of its demonstrations and of the references it is measured on
     control: bool = False  # shown the reference of another task
@@ -39,7 +39,7 @@ class Entry:
     @property
     def folder(self) -> str:
         """Entries that differ in how they are measured alone share their trainings."""
-        usual = asdict(Config(agent=self.config.agent, world=self.config.world))
+        usual = asdict(Config(agent=self.config.agent, world=self.config.world).resolved())
         options = {name: value for name, value in asdict(self.config).items() if name not in SETTINGS}
         changes = [f"{name}={value}" for name, value in options.items() if value != usual[name]]
         parts = [self.config.agent, self.variant, *changes, self.data.removeprefix("data")]
@@ -106,7 +106,8 @@ def entries(
 ) -> list[Entry]:
     """A table of the paper: the agents asked for; and what else is reported of some of them."""
     ending = ", extras kept" if extras == "keep" else ""
-    rows = [Entry(agent + ending, replace(config, agent=agent), extras=extras, seeds=seeds) for agent in agents]
+    configs = [replace(config, agent=agent).resolved() for agent in agents]
+    rows = [Entry(own.agent + ending, own, extras=extras, seeds=seeds) for own in configs]
     if extra_rows:
         further = FURTHER.get(config.world, (CONTROL,))
         rows += [_further_row(config, **{"seeds": seeds, **row}) for row in further if row["agent"] in agents]
@@ -116,7 +117,7 @@ def entries(
 def _further_row(config: Config, agent: str, what: str, variant: str = "", **how: Any) -> Entry:
     """A row of FURTHER."""
     world = f"{config.world}-{variant}" if variant else config.world
-    own = replace(config, agent=agent, world=world)
+    own = replace(config, agent=agent, world=world).resolved()
     return Entry(f"{agent}, {what}", own, variant=variant, **how)
 
 
@@ -132,7 +133,7 @@ def sweep(rows: Sequence[Entry], text: str) -> list[Entry]:
     except ValueError:
         raise InputError(f"'{values}' are not values of {name}") from None
     return [
-        replace(row, label=f"{row.label}, {name}={value}", config=replace(row.config, **{name: value}))
+        replace(row, label=f"{row.label}, {name}={value}", config=replace(row.config, **{name: value}).resolved())
         for row in rows
         for value in converted
     ]

@@ -1,6 +1,5 @@
 """How a table comes about: what is missing is trained and scored, and everything done is kept."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -21,6 +20,7 @@ from planvec.io.provenance import commit
 from planvec.tables.entries import Entry
 from planvec.tables.reporting import write
 from planvec.tasks import parse_condition
+from planvec.training.config import Config
 from planvec.training.loading import load
 from planvec.training.loop import train
 from planvec.training.runs import CONFIG, read_metrics
@@ -116,12 +116,11 @@ def _check_same(results: dict[str, Any], entry: Entry, folder: Path) -> None:
     for seed in range(entry.seeds):
         if entry.name(seed) not in results["trainings"]:
             continue
-        known = results["trainings"][entry.name(seed)]["config"]
-        asked = json.loads(json.dumps(asdict(entry.seeded(seed))))
-        for name in known.keys() - {"interval"}:
-            if known[name] != asked.get(name):
+        known = asdict(Config(**results["trainings"][entry.name(seed)]["config"]).resolved())
+        for name, asked in asdict(entry.seeded(seed)).items():
+            if name != "interval" and known[name] != asked:
                 raise InputError(
-                    f"{folder} holds {entry.label} trained with {name}={known[name]}, not {asked.get(name)}: "
+                    f"{folder} holds {entry.label} trained with {name}={known[name]}, not {asked}: "
                     "ask for the same, or choose another --out"
                 )
 

@@ -10,8 +10,12 @@ import jax
 
 
 def keep_compiled_programs() -> None:
-    """Point jax at the cache, unless the user has already chosen one (JAX_COMPILATION_CACHE_DIR; "" for none)."""
-    if "JAX_COMPILATION_CACHE_DIR" in os.environ or jax.config.jax_compilation_cache_dir:
+    """Point jax at the cache, unless the user has already chosen one (JAX_COMPILATION_CACHE_DIR; "" for none).
+
+    A setting of the whole process: for programs to call when they start, not for a library.
+    """
+    chosen = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]: jax makes it by name
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ or chosen:
         return
     with suppress(RuntimeError):  # a user without a home has no cache
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

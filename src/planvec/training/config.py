@@ -8,7 +8,6 @@ from jax import Array
 from tyro.conf import Positional, arg
 
 from planvec.agents import AGENTS, Agent, Weights, build, family
-from planvec.agents.zoo import Family
 from planvec.errors import InputError
 from planvec.tasks import check_seed
 from planvec.worlds import make
@@ -21,7 +20,10 @@ def named(metavar: str) -> object:
 
 @dataclass(frozen=True)
 class Config:
-    """How to train one agent."""
+    """How to train one agent.
+
+    What is None is left to the world: `resolved` looks it up there.
+    """
 
     world: Positional[Annotated[str, named("WORLD")]] = "crafting"
     """Which world its demonstrations are from."""
@@ -58,12 +60,6 @@ class Config:
     def __post_init__(self) -> None:
         if self.agent not in AGENTS:
             raise InputError(f"there is no agent '{self.agent}'; choose one of {', '.join(AGENTS)}")
-        for name in ("embedding", "samples", "weight_decay"):
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, getattr(self._family, name))
-        if self.networks is not None and self.networks not in self._family.networks:
-            known = " or ".join(self._family.networks)
-            raise InputError(f"the networks of {self.world} are called {known}, not '{self.networks}'")
         for name, kind in type(self).__annotations__.items():
             if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} is one of {', '.join(get_args(kind))}; got '{getattr(self, name)}'")
@@ -74,18 +70,32 @@ class Config:
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} must be a number more than 0; got {value}")
         for name in ("warmup", "weight_decay"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InputError(f"{name} must be 0 or more; got {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise InputError(f"{name} must be 0 or more; got {value}")
         check_seed(self.seed)
         if self.batch < 2:
             raise InputError("a batch needs at least 2 samples: each is contrasted with the next")
 
-    @property
-    def _family(self) -> Family:
-        return family(make(self.world).space)
+    def resolved(self) -> "Config":
+        """The same training, with all that is left to the world filled in and the networks named."""
+        kind = family(make(self.world).space)
+        networks = self.networks or kind.default
+        if networks not in kind.networks:
+            known = " or ".join(kind.networks)
+            raise InputError(f"the networks of {self.world} are called {known}, not '{networks}'")
+        return replace(
+            self,
+            embedding=kind.embedding if self.embedding is None else self.embedding,
+            networks=networks,
+            samples=kind.samples if self.samples is None else self.samples,
+            weight_decay=kind.weight_decay if self.weight_decay is None else self.weight_decay,
+        )
 
     @property
     def updates(self) -> int:
+        """How many it takes, in a config that is resolved."""
+        assert self.samples is not None, "how many samples is left to the world: resolve the config first"
         return math.ceil(self.samples / self.batch)
 
     @property
@@ -96,8 +106,11 @@ class Config:
     @property
     def program(self) -> tuple:
         """Equal for configs that may train together: those that differ in the seed and the losses' weights alone."""
-        spec, own = AGENTS[self.agent], {"agent", "ctr", "seed", "interval"}
-        return spec.conditioning, spec.normalise, *(value for key, value in asdict(self).items() if key not in own)
+        spec = AGENTS[self.agent]
+        shared = asdict(self)
+        for name in ("agent", "ctr", "seed", "interval"):
+            del shared[name]
+        return spec.conditioning, spec.normalise, *shared.values()
 
     def build(self, key: Array) -> Agent:
         return build(self.agent, make(self.world).space, self.embedding, self.networks, key=key)

@@ -68,7 +68,8 @@ def total(agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32
     The networks compute in `dtype`, whatever the parameters are kept in. A loss of weight 0 is left out.
     """
     agent = agent.cast(dtype)
-    imitates, regularisers = _counts(weights.imitation), _regularisers(agent, weights)
+    imitates = _counts(weights.imitation)
+    regularisers = _regularisers(agent, weights)
     plans = _encode(agent, batch, _wanted(agent.segments if imitates else (), regularisers))
     metrics = {}
     if imitates:
@@ -78,8 +79,10 @@ def total(agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32
         metrics["accuracy"] = jnp.mean(head.accuracy(outputs, batch.action))
     for name in regularisers:
         regulariser, segments = REGULARISERS[name]
-        metrics[name] = jnp.mean(regulariser(*(plans[segment] for segment in segments)))
-    loss = sum(getattr(weights, name) * metrics[name] for name in metrics if name != "accuracy")
+        taken = [plans[segment] for segment in segments]
+        metrics[name] = jnp.mean(regulariser(*taken))
+    weighted = [getattr(weights, name) * metrics[name] for name in metrics if name != "accuracy"]
+    loss = sum(weighted, start=jnp.zeros(()))
     return loss, metrics | {"loss": loss}
 
 
@@ -96,13 +99,18 @@ def _counts(weight: float | Array) -> bool:
 
 def _wanted(segments: tuple[str, ...], regularisers: list[str]) -> list[str]:
     """All segments that the policy and the regularisers take, each once."""
-    wanted = {*segments, *(segment for name in regularisers for segment in REGULARISERS[name][1])}
+    wanted = set(segments)
+    for name in regularisers:
+        _, taken = REGULARISERS[name]
+        wanted.update(taken)
     return [segment for segment in SEGMENTS if segment in wanted]
 
 
 def _encode(agent: Agent, batch: Batch, segments: list[str]) -> dict[str, Any]:
     """The plans of several segments of every sample, from one call of the network on all of them."""
-    first, last = (_stack([getattr(batch, SEGMENTS[segment][end]) for segment in segments]) for end in (0, 1))
+    ends = [SEGMENTS[segment] for segment in segments]
+    first = _stack([getattr(batch, begin) for begin, _ in ends])
+    last = _stack([getattr(batch, end) for _, end in ends])
     plans = agent.encode(first, last)
     return {segment: _part(plans, i, len(segments)) for i, segment in enumerate(segments)}
 

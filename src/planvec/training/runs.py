@@ -33,28 +33,30 @@ class State(NamedTuple):
 
 
 def open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
-    """Make a run folder, or check that it is of the same training."""
-    described = json.loads(json.dumps({"config": asdict(config), "data": data}))
+    """Make a run folder, or check that it is of the same training. The config must be resolved."""
+    asked = asdict(config)
+    data = json.loads(json.dumps(data))  # as it is read back
     if (folder / CONFIG).exists():
-        old = load_json(folder / CONFIG)
-        for name, value in described["config"].items():
-            known = old["config"].get(name)
-            if name != "interval" and known != value:
-                raise InputError(f"{folder} holds a training with {name} {known}, not {value}; choose another folder")
-        if old.get("data") != described["data"]:
+        known = asdict(read_config(folder))
+        for name, value in asked.items():
+            if name != "interval" and known[name] != value:
+                raise InputError(
+                    f"{folder} holds a training with {name} {known[name]}, not {value}; choose another folder"
+                )
+        if load_json(folder / CONFIG).get("data") != data:
             raise InputError(f"{folder} holds a training on other data; choose another folder")
         return
     if folder.exists() and any(not path.name.endswith(files.TEMPORARY) for path in folder.iterdir()):
         raise InputError(f"{folder} is not empty and no training of planvec; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    save_json(folder / CONFIG, described | {"made": provenance()})
+    save_json(folder / CONFIG, {"config": asked, "data": data, "made": provenance()})
 
 
 def read_config(folder: Path) -> Config:
-    """What was trained."""
+    """What was trained, resolved: of older runs, the file may leave the networks to the world."""
     described = load_json(folder / CONFIG)
     try:
-        return Config(**described["config"])
+        return Config(**described["config"]).resolved()
     except (TypeError, KeyError):
         raise InputError(f"{folder / CONFIG} is of another version of planvec, or damaged") from None
 
@@ -87,7 +89,8 @@ class Run:
 
     def __init__(self, folder: Path, step: int) -> None:
         """Lines after the step gone on from are dropped."""
-        self.folder, self._kept = folder, step
+        self.folder = folder
+        self._kept = step
         kept = [json.dumps(row) + "\n" for row in read_metrics(folder) if row["step"] <= step]
         files.write(folder / METRICS, "".join(kept))
         self._board = SummaryWriter(str(folder), purge_step=step + 1, flush_secs=10)

@@ -1,0 +1,85 @@
+"""A config is plain data; what it leaves to the world is looked up when it is resolved."""
+
+import json
+from dataclasses import asdict, replace
+
+import jax
+import pytest
+
+from planvec.agents import zoo
+from planvec.agents.relations import RelationEncoder
+from planvec.errors import InputError
+from planvec.io.checkpoints import save_json
+from planvec.training import config as config_module
+from planvec.training.config import Config
+from planvec.training.loading import SHIPPED, shipped
+from planvec.training.runs import CONFIG, open_run, read_config
+from planvec.worlds import make
+
+OLD = {  # what a run folder of an older planvec says, which did not name the networks
+    **asdict(Config(world="tabletop", embedding=64, samples=10e6, weight_decay=0.3)),
+    "networks": None,
+}
+
+
+def test_a_fresh_config_builds_no_world(monkeypatch):
+    monkeypatch.delattr(config_module, "make")
+    fresh = Config(world="nowhere", networks="none")
+    assert (fresh.embedding, fresh.networks, fresh.samples, fresh.weight_decay) == (None, "none", None, None)
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        ("crafting", (512, "paper", 60e6, 0.1)),
+        ("tabletop", (64, "relations", 10e6, 0.3)),
+        ("doom", (64, "views", 10e6, 0.1)),
+    ],
+)
+def test_what_is_left_to_the_world_is_looked_up_there(world, expected):
+    config = Config(world=world).resolved()
+    assert (config.embedding, config.networks, config.samples, config.weight_decay) == expected
+    assert config.resolved() == config
+
+
+def test_what_is_given_stays():
+    given = Config(world="tabletop", embedding=8, networks="paper", samples=9.0, weight_decay=0.0)
+    assert given.resolved() == given
+
+
+def test_networks_that_the_world_has_not():
+    with pytest.raises(InputError, match="called relations or paper, not 'views'"):
+        Config(world="tabletop", networks="views").resolved()
+
+
+def test_the_order_of_a_table_of_networks_means_nothing(monkeypatch):
+    space = next(space for space, kind in zoo.FAMILIES.items() if "relations" in kind.networks)
+    kind = zoo.FAMILIES[space]
+    turned = kind._replace(networks=dict(reversed(kind.networks.items())))
+    monkeypatch.setitem(zoo.FAMILIES, space, turned)
+    assert Config(world="tabletop").resolved().networks == "relations"
+    fresh = zoo.build("cpv-full", make("tabletop").space, key=jax.random.key(0))
+    assert isinstance(fresh.encoder, RelationEncoder)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_the_networks_of_shipped_weights_are_pinned(name):
+    described = json.loads((SHIPPED / name / CONFIG).read_text())["config"]
+    assert described["networks"] is not None
+    assert Config(**described).resolved() == Config(**described)
+
+
+def test_an_older_run_that_does_not_name_its_networks_goes_on(tmp_path):
+    for old in (OLD, {name: value for name, value in OLD.items() if name != "networks"}):
+        save_json(tmp_path / CONFIG, {"config": old, "data": {}})
+        assert read_config(tmp_path).networks == "relations"
+        open_run(Config(world="tabletop").resolved(), tmp_path, {})
+        with pytest.raises(InputError, match="networks relations, not paper"):
+            open_run(Config(world="tabletop", networks="paper").resolved(), tmp_path, {})
+
+
+def test_a_new_run_names_its_networks(tmp_path):
+    config = replace(Config(world="tabletop"), seed=3).resolved()
+    open_run(config, tmp_path / "run", {})
+    assert json.loads((tmp_path / "run" / CONFIG).read_text())["config"]["networks"] == "relations"
+    assert read_config(tmp_path / "run") == config

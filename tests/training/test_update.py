@@ -1,0 +1,69 @@
+"""What each of the agents that train together is shown, step by step."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from planvec.training import update
+from planvec.training.config import Config
+from planvec.training.runs import State
+
+SEEDS, STEPS, BATCH = (3, 4), 3, 8
+KINDS = tuple(Config(agent=agent, batch=BATCH) for agent in ("te-plain", "te-full"))
+
+
+class Numbers(eqx.Module):
+    """In place of pairs: samples are random numbers."""
+
+    def sample(self, key, batch):
+        return jax.random.uniform(key, (batch,))
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """A function that trains agents which do nothing but remember their samples, all numbers apart."""
+
+    def remember(state, batch, weights, config):
+        return State(agent=state.agent.at[state.step].set(batch), optimizer=(), step=state.step + 1), {}
+
+    monkeypatch.setattr(update, "update", remember)
+
+    def train(seeds=SEEDS, kinds=KINDS, pieces=(STEPS,)):
+        count = len(seeds) * len(kinds)
+        states = State(jnp.zeros((count, STEPS, BATCH)), (), jnp.zeros(count, jnp.int32))
+        for updates in pieces:
+            states, _ = update.chunk(states, Numbers(), jnp.array(seeds, jnp.uint32), updates, kinds)
+        return np.array(states.agent).reshape(len(seeds), len(kinds), STEPS, BATCH)
+
+    return train
+
+
+def test_every_seed_is_given_samples_of_its_own(seen):
+    one, other = seen()[:, 0]
+    assert not set(one.ravel()) & set(other.ravel())
+
+
+def test_every_step_is_given_samples_of_its_own(seen):
+    for steps in seen()[:, 0]:
+        assert len(set(steps.ravel())) == STEPS * BATCH
+
+
+def test_all_kinds_with_one_seed_are_given_the_same_samples(seen):
+    for one, other in seen():
+        np.testing.assert_array_equal(one, other)
+
+
+def test_samples_follow_from_the_seed_and_the_step_alone(seen):
+    """Not from what trains beside, nor from how the steps are cut into chunks."""
+    together = seen()
+    np.testing.assert_array_equal(seen(seeds=SEEDS[1:], kinds=KINDS[:1])[0, 0], together[1, 0])
+    np.testing.assert_array_equal(seen(pieces=(1, 2)), together)
+
+
+def test_losses_weigh_as_each_kind_has_them():
+    kinds = tuple(Config(agent=agent) for agent in ("te-plain", "te-hom", "te-full"))
+    each = [update.weights_of(kinds, jnp.array(kind)) for kind in range(3)]
+    assert [(float(w.imitation), float(w.hom), float(w.pair)) for w in each] == [(1, 0, 0), (1, 1, 0), (1, 1, 1)]
+    assert each[0].contrastive == 0.0 and isinstance(each[0].contrastive, float)  # a constant: left out of the program
