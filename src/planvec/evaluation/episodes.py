@@ -1,6 +1,6 @@
 """Episodes: agents acting in a world, moment by moment. Whoever wants scores, films or frames looks at the moments.
 
-There is one loop. In pure worlds its steps are made on the accelerator with the policy inside, some at a time. In hosted
+There is one loop. In pure worlds its steps run on the accelerator with the policy inside, some at a time. In hosted
 worlds a call of the policy serves all episodes, then all simulators take a step.
 """
 
