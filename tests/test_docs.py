@@ -149,34 +149,6 @@ def test_the_paper_map_has_all_of_the_paper():
     assert all(rows.count(table) == 2 for table in "123")  # a figure and a table of that number
 
 
-def imports(path):
-    """The names that a file imports from planvec, except for its types alone."""
-    tree = ast.parse(path.read_text())
-    types = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
-    skipped = {id(node) for branch in types for node in ast.walk(branch)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and id(node) not in skipped:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def test_the_architecture_page_lists_all_files_in_the_order_of_imports():
-    table = re.findall(r"^\| (\[`.+?) \|", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
-    package = ROOT / "src" / "planvec"
-    rank = {}  # of each file, by its dotted name
-    for number, row in enumerate(table):
-        for name in re.findall(r"\[`([\w/.]+)`\]", row):
-            for path in [package / name] if name.endswith(".py") else (package / name).rglob("*.py"):
-                rank[".".join(path.relative_to(package.parent).with_suffix("").parts)] = number
-    for path in package.rglob("*.py"):
-        name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
-        if path.name in ("__init__.py", "__main__.py") or name == "planvec.compilation":
-            continue
-        assert name in rank, f"{name} is not in docs/architecture.md"
-        for imported in imports(path):
-            above = rank.get(imported, rank.get(imported.rpartition(".")[0], 0))
-            assert above <= rank[name], f"{name} imports {imported}, which docs/architecture.md has below it"
-
-
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_python_in_the_documentation_is_python(page):
     for code in blocks(page.read_text(), "python"):

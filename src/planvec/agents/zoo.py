@@ -55,6 +55,8 @@ AGENTS: dict[str, Spec] = {
 }
 
 
+USUAL = "cpv-full"  # where none is named
+
 FEATURES, HIDDEN = 512, (64, 64, 64, 64)  # of the policy for images: its own network's output, and its layers
 
 

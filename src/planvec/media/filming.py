@@ -2,23 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planvec.data.demonstrations import Demonstration
 from planvec.media import pictures
-from planvec.worlds.protocol import World
+
+if TYPE_CHECKING:
+    from planvec.data.demonstrations import Demonstration
+    from planvec.worlds.protocol import World
 
 GAP = 8  # pixels between two films side by side
 
 
-def film(world: World, demo: Demonstration, path: Path, title: str = "the expert") -> None:
+def film(world: "World", demo: "Demonstration", path: Path, title: str = "the expert") -> None:
     """Write a demonstration as a GIF, its text beside it."""
     frames = [pictures.caption(picture, lines) for picture, lines in captioned(world, demo, title)]
     pictures.save_gif(path, frames, fps=world.fps)
 
 
-def film_together(world: World, demos: Sequence[tuple[str, Demonstration]], path: Path) -> None:
+def film_together(world: "World", demos: "Sequence[tuple[str, Demonstration]]", path: Path) -> None:
     """Write several demonstrations, each with its title, side by side as one GIF. Those that end first wait."""
     rows = max(len(demo.task) for _, demo in demos) + 2
     columns = [
@@ -32,7 +35,7 @@ def film_together(world: World, demos: Sequence[tuple[str, Demonstration]], path
     pictures.save_gif(path, [np.concatenate(frames, axis=1) for frames in together], fps=world.fps)
 
 
-def captioned(world: World, demo: Demonstration, title: str) -> Iterator[tuple[np.ndarray, list[str]]]:
+def captioned(world: "World", demo: "Demonstration", title: str) -> Iterator[tuple[np.ndarray, list[str]]]:
     """Pictures, each with the task and what has been done of it until then."""
     events = [None, *world.events(demo.steps, demo.actions)]
     for time, picture in world.film(demo.steps, demo.actions):

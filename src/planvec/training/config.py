@@ -8,9 +8,11 @@ from jax import Array
 from tyro.conf import Positional, arg
 
 from planvec.agents import AGENTS, Agent, Weights, build, family
+from planvec.agents.zoo import USUAL as AGENT
 from planvec.errors import InputError
 from planvec.tasks import check_seed
 from planvec.worlds import make
+from planvec.worlds.registry import USUAL as WORLD
 
 
 def named(metavar: str) -> object:
@@ -25,9 +27,9 @@ class Config:
     What is None is left to the world: `resolved` looks it up there.
     """
 
-    world: Positional[Annotated[str, named("WORLD")]] = "crafting"
+    world: Positional[Annotated[str, named("WORLD")]] = WORLD
     """Which world its demonstrations are from."""
-    agent: str = "cpv-full"
+    agent: str = AGENT
     """Which of the ten models; see `planvec agents`."""
     seed: int = 0
     """Initial weights and the order of samples follow from it."""
