@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-from planvec.playground.recorder import Recorder
 from playground.visitor import eventually, way_to
 from playwright.sync_api import expect
 
@@ -266,7 +265,7 @@ def test_record_ones_own_with_the_keyboard(open_page):
     held = page.locator("#record-held")
     expect(held).to_have_text("in hand: nothing · 0 steps")
     expect(page.get_by_role("button", name="Keep it")).to_be_disabled()
-    scene = Recorder(pv.make("crafting"), 4).states[0]
+    scene = pv.make("crafting").player(4).steps[0]
     for number, move in enumerate(way_to("bread", [*scene.cells[0], scene.agent[0], 0]), start=1):
         page.keyboard.press(["ArrowUp", "s", "ArrowLeft", "d"][move])
         expect(held).to_contain_text(f" {number} step")
@@ -297,7 +296,7 @@ def test_a_page_that_is_closed_leaves_nothing_running(open_page, playground):
     page.get_by_role("button", name="Run").click()
     expect(page.locator(".steps")).to_have_text(re.compile("step [1-9]"))
     page.close()
-    assert eventually(lambda: not any(playground.shared.audiences.values()) and not playground.state.visitors)
+    assert eventually(lambda: not playground.shared.rounds.watchers and not playground.state.visitors)
 
 
 def test_a_foreign_page_gets_no_socket(browser, playground):

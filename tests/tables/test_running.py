@@ -40,8 +40,8 @@ def asked(monkeypatch):
         asked.scored[tuple(agents), condition, extras, control] = world.name
         return [HALF for _ in agents]
 
-    monkeypatch.setattr(folders, "ensure", lambda recipe, data, progress: asked.recipes.update({data.name: recipe}))
-    monkeypatch.setattr(folders, "describe", lambda data: {})
+    monkeypatch.setattr(folders, "ensure", lambda recipe, data, world, progress: asked.recipes.update({data.name: recipe}))
+    monkeypatch.setattr(folders, "describe", lambda data, world: {})
     monkeypatch.setattr(running.Demonstrations, "load", lambda _, folder, world, progress: (folder.name, world.name))
     monkeypatch.setattr(running, "train", train)
     monkeypatch.setattr(running, "_described", lambda run: {})

@@ -72,7 +72,7 @@ def test_the_networks_of_shipped_weights_are_pinned(name):
 def test_an_older_run_that_does_not_name_its_networks_goes_on(tmp_path):
     for old in (OLD, {name: value for name, value in OLD.items() if name != "networks"}):
         save_json(tmp_path / CONFIG, {"config": old, "data": {}})
-        assert read_config(tmp_path).networks == "relations"
+        assert read_config(tmp_path).resolved().networks == "relations"
         open_run(Config(world="tabletop").resolved(), tmp_path, {})
         with pytest.raises(InputError, match="networks relations, not paper"):
             open_run(Config(world="tabletop", networks="paper").resolved(), tmp_path, {})

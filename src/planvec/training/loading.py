@@ -34,7 +34,7 @@ def load_pairs(folder: Path | str) -> PairSet:
 def load_with_config(name: str | Path) -> tuple[Agent, Config]:
     """An agent, and how it was trained."""
     folder = find(name)
-    config = read_config(folder)
+    config = read_config(folder).resolved()
     outline = eqx.filter_eval_shape(config.build, jax.random.key(0))
     agent = load_tree(folder / WEIGHTS, like=outline)
     return replace(agent, probe=load_probe(folder, agent.fingerprint)), config

@@ -37,7 +37,7 @@ def open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
     asked = asdict(config)
     data = json.loads(json.dumps(data))  # as it is read back
     if (folder / CONFIG).exists():
-        known = asdict(read_config(folder))
+        known = asdict(read_config(folder).resolved())
         for name, value in asked.items():
             if name != "interval" and known[name] != value:
                 raise InputError(
@@ -53,10 +53,10 @@ def open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
 
 
 def read_config(folder: Path) -> Config:
-    """What was trained, resolved: of older runs, the file may leave the networks to the world."""
+    """What was trained. Older runs leave the networks to their world: it is not `resolved`, which needs that world."""
     described = load_json(folder / CONFIG)
     try:
-        return Config(**described["config"]).resolved()
+        return Config(**described["config"])
     except (TypeError, KeyError):
         raise InputError(f"{folder / CONFIG} is of another version of planvec, or damaged") from None
 

@@ -119,7 +119,7 @@ def test_bad_tasks_and_modes(make):
             make().reset(options={"task": wrong.split(",")})
     for options, message in (
         ({"render_mode": "ansi"}, "render_mode"),
-        ({"skills": "1-5"}, "4 waypoints"),
+        ({"skills": "1-5"}, "too many"),
         ({"skills": "2-1"}, "range of skills"),
         ({"level": "cellar"}, "open and rooms"),
     ):
