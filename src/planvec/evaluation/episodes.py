@@ -6,6 +6,7 @@ worlds a call of the policy serves all episodes, then all simulators take a step
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -70,8 +71,7 @@ def _simulate(agents: Agent, session: Session, first: Any, plans: Any, key: Arra
     first = jax.device_put(first)
     for time in range(horizon):
         now = _divide(session.observe(), count)
-        actions = _choose(agents, first, now, plans, jax.random.fold_in(key, time), greedy)
-        actions = jax.tree.map(np.asarray, _join(actions))
+        actions = jax.tree.map(np.asarray, _join(_choose_at(agents, first, now, plans, key, np.int32(time), greedy)))
         yield actions, session.step(actions)
 
 
@@ -89,10 +89,11 @@ def _compute(
     """CHUNK steps of all in one program."""
     survived = np.ones(len(jax.tree.leaves(states)[0]), bool)
     for begin in range(0, horizon, CHUNK):
-        states, (after, actions, skills) = _chunk(agents, world, first, states, plans, key, jnp.int32(begin), greedy)
+        states, (after, actions, skills) = _chunk(agents, world, first, states, plans, key, np.int32(begin), greedy)
         actions, skills = jax.device_get((actions, skills))
+        fetch = cache(partial(jax.device_get, after))  # once, and only if somebody wants to see the states
         for step in range(min(CHUNK, horizon - begin)):
-            session.follow(lambda after=after, step=step: take(after, step), skills[step])
+            session.follow(lambda fetch=fetch, step=step: take(fetch(), step), skills[step])
             yield take(actions, step), survived
 
 
@@ -105,7 +106,7 @@ def _chunk(
 
     def step(states: Any, time: Array) -> tuple[Any, tuple[Any, Any, Array]]:
         now = _divide(jax.vmap(world.observe)(states), count)
-        actions = _join(_choose(agents, first, now, plans, jax.random.fold_in(key, time), greedy))
+        actions = _join(_choose_at(agents, first, now, plans, key, time, greedy))
         states, skills = jax.vmap(world.step)(states, actions)
         return states, (states, actions, skills)
 
@@ -113,9 +114,10 @@ def _chunk(
 
 
 @eqx.filter_jit
-def _choose(agents: Agent, first: Any, now: Any, plans: Any, key: Array, greedy: bool) -> Any:
-    """[agent, episode, …]"""
-    return jax.vmap(lambda agent, *seen: agent.choose(*seen, key, greedy))(agents, first, now, plans)
+def _choose_at(agents: Agent, first: Any, now: Any, plans: Any, key: Array, time: Array, greedy: bool) -> Any:
+    """The actions after so many others. [agent, episode, …]"""
+    own = jax.random.fold_in(key, time)
+    return jax.vmap(lambda agent, *seen: agent.choose(*seen, own, greedy))(agents, first, now, plans)
 
 
 def stack(agents: list[Agent] | tuple[Agent, ...]) -> Agent:

@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
+from planvec.agents.probe import Probe
 from planvec.data.demonstrations import Demonstration
 from planvec.errors import InputError
 from planvec.evaluation.episodes import episodes, stack
@@ -47,13 +50,17 @@ class Actor:
         """How often each skill of the world is in a plan; None where the agent cannot tell."""
         if self.probe is None or not isinstance(plan, Plan):
             return None
-        counts = np.asarray(plan.vector, float) @ np.asarray(self.probe.weights, float)
-        by_skill = dict(zip(self.probe.skills, np.nan_to_num(counts).round(3).tolist(), strict=True))
-        return [by_skill.get(skill, 0.0) for skill in self.world.skills]
+        return self._by_skill(self.probe, np.asarray(plan.vector, float) @ np.asarray(self.probe.weights, float))
 
     def left(self, plan: AnyPlan, first: Any, now: Any) -> list[float] | None:
         """How often each skill is in what is left of a plan, as far as the agent can tell."""
-        return None if self.probe is None else self.read(plan - self.agent.plan((first, now)))
+        if self.probe is None or not isinstance(plan, Plan):
+            return None
+        return self._by_skill(self.probe, np.asarray(_read_left(self.agent, self.probe, plan.vector, first, now)))
+
+    def _by_skill(self, probe: Probe, counts: np.ndarray) -> list[float]:
+        known = dict(zip(probe.skills, np.nan_to_num(counts).round(3).tolist(), strict=True))
+        return [known.get(skill, 0.0) for skill in self.world.skills]
 
     def begin(self, plan: AnyPlan, task: Task, offered: Task, seed: int, sizes: list[int]) -> "Watched":
         """Set a scene that offers something, to act in. `sizes`: of the parts of the plan, which say how long."""
@@ -155,6 +162,13 @@ class Watched:
     def close(self) -> None:
         """Let go of what acting holds."""
         self._moments.close()
+
+
+@eqx.filter_jit
+def _read_left(agent: EmbeddingAgent, probe: Probe, vector: Array, first: Any, now: Any) -> Array:
+    """`Actor.left` in one program: it is asked for at every step of everybody's episodes."""
+    one = jax.tree.map(lambda leaf: leaf[None], (first, now))
+    return probe(vector - agent.encode(*one)[0])
 
 
 def _only(tree: Any) -> Any:
