@@ -16,7 +16,8 @@ from planvec.training.config import Config
 from planvec.training.runs import METRICS
 from planvec.worlds import make
 
-CONFIG = Config(samples=8 * 4, batch=8, embedding=16, interval=2, optimizer="adam")  # compiles sooner than Muon
+COINS = "own_world:Coins"  # of the examples: small networks
+CONFIG = Config(world=COINS, samples=8 * 4, batch=8, embedding=16, interval=2, optimizer="adam")
 HALF = Score(success=0.5, exact=0.25, stops=0.25, diverged=0.0, episodes=4, horizon=9)
 
 
@@ -40,7 +41,9 @@ def asked(monkeypatch):
         asked.scored[tuple(agents), condition, extras, control] = world.name
         return [HALF for _ in agents]
 
-    monkeypatch.setattr(folders, "ensure", lambda recipe, data, world, progress: asked.recipes.update({data.name: recipe}))
+    monkeypatch.setattr(
+        folders, "ensure", lambda recipe, data, world, progress: asked.recipes.update({data.name: recipe})
+    )
     monkeypatch.setattr(folders, "describe", lambda data, world: {})
     monkeypatch.setattr(running.Demonstrations, "load", lambda _, folder, world, progress: (folder.name, world.name))
     monkeypatch.setattr(running, "train", train)
