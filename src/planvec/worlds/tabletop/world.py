@@ -125,10 +125,8 @@ class Tabletop(HostedWorld):
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> np.ndarray:
         """States of the simulator. [task, state]"""
-        rngs = [generator((*seed, i)) for i in range(len(tasks))]
-        return self.pool.place(
-            np.stack([layouts.random_layout(rng, task) for rng, task in zip(rngs, tasks, strict=True)])
-        )
+        drawn = [layouts.random_layout(generator((*seed, i)), task) for i, task in enumerate(tasks)]
+        return self.pool.place(np.stack(drawn))
 
     def start(self, scenes: np.ndarray) -> "TabletopSession":
         return TabletopSession(self.pool, scenes)
