@@ -27,10 +27,11 @@ test: lint browser  ## lint, then run all tests in parallel
 browser: $(VENV)/.dev  ## find Chromium for the playground's tests, or install it
 	@$(BIN)/python tests/playground/browser.py
 
-lint: $(VENV)/.dev  ## check style and formatting
-	@echo "==> ruff check, ruff format --check"
+lint: $(VENV)/.dev  ## check style, formatting and types
+	@echo "==> ruff check, ruff format --check, basedpyright"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 format: $(VENV)/.dev  ## fix what ruff can fix, and format
 	@$(BIN)/ruff check --fix .

@@ -20,7 +20,8 @@ from planvec.errors import InputError
 Term = tuple[str, float]  # a name, and how often what it stands for counts
 Value = TypeVar("Value")  # plans, or whatever else can be added and multiplied by numbers
 
-LONGEST, DEEPEST = 500, 40  # characters, and parentheses within parentheses: what Python's own stack bears with ease
+LONGEST = 500  # characters
+DEEPEST = 40  # parentheses within parentheses: what Python's own stack bears with ease
 NAME = re.compile(r"[^\W\d]\w*")
 TOKEN = re.compile(rf"(?P<number>[0-9]+\.?[0-9]*|\.[0-9]+)|(?P<name>{NAME.pattern})|(?P<symbol>[-+*/()])")
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -37,7 +38,8 @@ class ExpressionError(InputError):
     def __init__(self, reason: str, text: str, at: int) -> None:
         shown = "".join(letter if letter.isprintable() else " " for letter in text)
         super().__init__(f"{reason}\n    {shown}\n    {' ' * at}^")
-        self.reason, self.at = reason, at
+        self.reason = reason
+        self.at = at
 
 
 @dataclass(frozen=True)
@@ -114,18 +116,21 @@ def parse(text: str) -> Expression:
     return Expression(text=text, tree=_Parser(text).whole())
 
 
-def _terms(node: Node, factor: float) -> list[Term]:
-    if isinstance(node, Name):
-        return [(node.name, factor)]
-    if isinstance(node, Negative):
-        return _terms(node.inner, -factor)
-    if node.symbol in "+-":
-        sign = 1.0 if node.symbol == "+" else -1.0
-        return _terms(node.left, factor) + _terms(node.right, sign * factor)
-    if node.symbol == "/":
-        return _terms(node.left, factor / node.right)
-    number, plan = (node.left, node.right) if isinstance(node.left, float) else (node.right, node.left)
-    return _terms(plan, number * factor)
+def _terms(node: Node | float, factor: float) -> list[Term]:
+    match node:
+        case Name(name):
+            return [(name, factor)]
+        case Negative(inner):
+            return _terms(inner, -factor)
+        case Operation("+", left, right):
+            return _terms(left, factor) + _terms(right, factor)
+        case Operation("-", left, right):
+            return _terms(left, factor) + _terms(right, -factor)
+        case Operation("/", plan, float(number)):
+            return _terms(plan, factor / number)
+        case Operation("*", plan, float(number)) | Operation("*", float(number), plan):
+            return _terms(plan, number * factor)
+    raise ValueError(f"{node} is no part of an expression")
 
 
 def _names(node: Node | float) -> list[Name]:
@@ -146,7 +151,9 @@ class _Parser:
     """Goes through an expression from left to right, one method for each line of the grammar."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.depth, self.position = text, 0, 0
+        self.text = text
+        self.depth = 0
+        self.position = 0
         self.next = self._read()
 
     def whole(self) -> Node:

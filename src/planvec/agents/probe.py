@@ -75,7 +75,7 @@ class Reading:
         return f"{', '.join(held) or 'nothing'} (±{self.error:.1f})"
 
 
-def progress(plan: Array, left: Array) -> Array:
+def progress(plan: Array | np.ndarray, left: Array | np.ndarray) -> Array:
     """How much of a plan has been done, from 0 to 1, of its counts and of those that are left. [..., skill]
 
     A plan with nothing in it has been done.

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from planvec.agents.agent import EmbeddingAgent
-from planvec.agents.probe import HALF, progress
+from planvec.agents.probe import HALF, Probe, progress
 from planvec.analysis.corpus import Corpus, check_vectors, encode, encode_batch
 from planvec.errors import InputError
 from planvec.evaluation.episodes import episodes, stack
@@ -42,8 +42,9 @@ def tell(
     watch: Callable[[int, int], None] = lambda finished, total: None,
 ) -> dict[str, dict[str, Told]]:
     """For each condition of the world's table: in the "expert" 's episodes, and in the agent's "own"."""
-    check_vectors(agent)
-    if agent.probe is None:
+    agent = check_vectors(agent)
+    probe = agent.probe
+    if probe is None:
         raise InputError("fit a probe first: planvec probe RUN")
     if episodes < 1:
         raise InputError(f"watch at least one episode; got {episodes}")
@@ -52,24 +53,32 @@ def tell(
         watch(number, len(world.conditions))
         parts = world.sample_parts((seed, FRESH + 31), episodes, parse_condition(condition))
         trial = make_trial(world, parts, seed)
-        plans = sum(encode(agent, first, last) for first, last in trial.shown)
+        plans = np.sum([encode(agent, first, last) for first, last in trial.shown], axis=0)
         told[condition] = {
-            "expert": judge(agent, *watch_expert(agent, world, trial.tasks, plans, seed)),
-            "own": judge(agent, *watch_agent(agent, world, trial, plans, seed)),
+            "expert": judge(probe, watch_expert(agent, world, trial.tasks, plans, seed)),
+            "own": judge(probe, watch_agent(agent, world, trial, plans, seed)),
         }
     watch(len(world.conditions), len(world.conditions))
     return told
 
 
-def judge(agent: EmbeddingAgent, plans: np.ndarray, left: np.ndarray, truth: np.ndarray) -> Told:
-    """Of moments: the plan, what is left of it [moment, embedding], and whether the task is done [moment]."""
-    whole, counts = (np.asarray(agent.probe(part)) for part in (plans, left))
+class Moments(NamedTuple):
+    plans: np.ndarray  # [moment, embedding]
+    left: np.ndarray  # what is left of them [moment, embedding]
+    truth: np.ndarray  # bool [moment], whether the task is done
+
+
+def judge(probe: Probe, moments: Moments) -> Told:
+    """How figures that are read off the plans tell the moments at which the task is done."""
+    plans, left, truth = moments
+    whole = np.asarray(probe(jnp.asarray(plans)))
+    counts = np.asarray(probe(jnp.asarray(left)))
     most = counts.max(axis=1)
-    norms = [np.linalg.norm(part, axis=1) for part in (left, plans)]
+    shares = np.linalg.norm(left, axis=1) / np.maximum(np.linalg.norm(plans, axis=1), 1e-12)
     return Told(
         auc=auc(-most, truth),
         progress=auc(np.asarray(progress(whole, counts)), truth),
-        norm=auc(-norms[0] / np.maximum(norms[1], 1e-12), truth),
+        norm=auc(-shares, truth),
         early=float(np.mean(most[~truth] < HALF)) if not truth.all() else None,
         missed=float(np.mean(most[truth] >= HALF)) if truth.any() else None,
         moments=len(truth),
@@ -86,27 +95,27 @@ def auc(scores: np.ndarray, truth: np.ndarray) -> float | None:
     return float((ranks[truth].mean() - (positives + 1) / 2) / (len(truth) - positives))
 
 
-Moments = tuple[np.ndarray, np.ndarray, np.ndarray]  # as `judge` takes them
-
-
 def watch_expert(agent: EmbeddingAgent, world: World, tasks: Sequence[Task], plans: np.ndarray, seed: int) -> Moments:
     """The expert's episodes are over as soon as the task is done."""
     demos = Corpus(world, tasks, (seed, FRESH + 32), lambda finished: None)
     done, which = demos.done(agent)
     truth = np.append(which[1:] != which[:-1], True)
-    return plans[which], plans[which] - done, truth
+    return Moments(plans[which], plans[which] - done, truth)
 
 
 def watch_agent(agent: EmbeddingAgent, world: World, trial: Trial, plans: np.ndarray, seed: int) -> Moments:
     """Episodes of the agent acting on the plans, to the horizon."""
-    done, truth = [], []
-    agents, one_agents = stack([agent]), jnp.float32(plans)[None]
-    key = jax.random.key(seed)
+    done = []
+    truth = []
     first = None
-    for moment in episodes(agents, world, one_agents, trial.scenes, trial.wanted, key, trial.horizon):
+    agents = stack([agent])
+    plans_of_each = jnp.float32(plans)[None]
+    key = jax.random.key(seed)
+    for moment in episodes(agents, world, plans_of_each, trial.scenes, trial.wanted, key, trial.horizon):
         now = moment.session.observe()
-        first = now if moment.time == 0 else first
+        if moment.time == 0:
+            first = now
         done.append(np.asarray(encode_batch(agent, first, now), np.float64))
         truth.append(moment.done & moment.sane if moment.time else np.zeros(len(plans), bool))
     repeated = np.tile(plans, (len(done), 1))
-    return repeated, repeated - np.concatenate(done), np.concatenate(truth)
+    return Moments(repeated, repeated - np.concatenate(done), np.concatenate(truth))

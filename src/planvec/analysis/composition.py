@@ -24,7 +24,8 @@ from planvec.errors import InputError
 from planvec.tasks import FRESH, Task
 from planvec.worlds.protocol import World
 
-TASKS, SCENES = 512, 4  # tasks that are demonstrated unless told otherwise, and scenes for each of them
+TASKS = 512  # that are demonstrated, unless told otherwise
+SCENES = 4  # for each of them
 FEWEST = 8
 COMPARED = 2048  # demonstrations at most, each with each other
 
@@ -76,7 +77,7 @@ class Measures(NamedTuple):
     demonstrations: int
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: part._asdict() if isinstance(part, tuple) else part for name, part in self._asdict().items()}
+        return {name: part if isinstance(part, int) else part._asdict() for name, part in self._asdict().items()}
 
 
 def measure(
@@ -87,7 +88,7 @@ def measure(
     progress: Callable[[int, int], None] = lambda finished, total: None,
 ) -> Measures:
     """Measure an agent that has plan vectors. `progress` is told how many demonstrations there are, and will be."""
-    check_vectors(agent)
+    agent = check_vectors(agent)
     if tasks < FEWEST:
         raise InputError(f"measure at least {FEWEST} tasks; got {tasks}")
     groups = draw_tasks(world, tasks, seed)
@@ -143,10 +144,9 @@ def measure_sums(sums: np.ndarray, wholes: np.ndarray, candidates: int) -> Sums:
 def measure_parts(agent: EmbeddingAgent, demos: Corpus, which: np.ndarray, wholes: np.ndarray, seed: int) -> Parts:
     """At a moment between the first and the last, of all demonstrations that have one."""
     longer = demos.lengths[which] > 1
-    which, wholes = which[longer], wholes[longer]
-    times = np.random.default_rng((seed, FRESH + 14)).integers(1, demos.lengths[which])
-    parts = _as_used(agent, demos.parts(agent, which, times))
-    return Parts(error=_error(parts, wholes), unrelated=_error(np.roll(parts, 1, axis=0), wholes))
+    times = np.random.default_rng((seed, FRESH + 14)).integers(1, demos.lengths[which[longer]])
+    sums = _as_used(agent, demos.parts(agent, which[longer], times))
+    return Parts(error=_error(sums, wholes[longer]), unrelated=_error(np.roll(sums, 1, axis=0), wholes[longer]))
 
 
 def measure_nothing(nothing: np.ndarray, plans: np.ndarray) -> Nothing:
@@ -157,7 +157,8 @@ def measure_nothing(nothing: np.ndarray, plans: np.ndarray) -> Nothing:
 def measure_counts(plans: np.ndarray, counts: np.ndarray, skills: Sequence[str]) -> Counts:
     """Fitted to the first half, judged on the second. Of skills alone: what has no name is left out."""
     names = count_names(skills, counts.shape[1])[: len(skills)]
-    counts, half = counts[:, : len(names)], len(plans) // 2
+    counts = counts[:, : len(names)]
+    half = len(plans) // 2
     errors = counts[half:] - fit(plans[:half], counts[:half])(plans[half:])
     spread = counts[half:].var(axis=0)
     missed = (errors**2).mean(axis=0)
@@ -175,14 +176,17 @@ def measure_leaks(plans: np.ndarray, counts: np.ndarray, orders: Sequence[tuple[
     skills = np.unique(counts, axis=0, return_inverse=True)[1].ravel()
     numbers = {order: number for number, order in enumerate(dict.fromkeys(orders))}
     order = np.array([numbers[order] for order in orders])
-    same_skills, same_order = skills[:, None] == skills, order[:, None] == order
-    apart, other = _distances(plans, plans), ~np.eye(len(plans), dtype=bool)
+    same_skills = skills[:, None] == skills
+    same_order = order[:, None] == order
+    apart = _distances(plans, plans)
+    other = ~np.eye(len(plans), dtype=bool)
 
     def mean(which: np.ndarray) -> float | None:
         return float(apart[which].mean()) if which.any() else None
 
     def leak(which: np.ndarray) -> float | None:
-        near, far = mean(which & same_skills & other), mean(~same_skills)
+        near = mean(which & same_skills & other)
+        far = mean(~same_skills)
         return None if near is None or far is None else near / max(far, TINY)
 
     return Leaks(scene=leak(same_order), order=leak(~same_order))
@@ -227,7 +231,8 @@ def _lines(measures: dict[str, Any]) -> Iterator[tuple[str, float | None, str, s
     kinds = {"sums": Sums, "parts": Parts, "nothing": Nothing, "counts": Counts, "leaks": Leaks}
     known = {"nothing": {"mean": None}} | measures  # older files do not say
     sums, parts, nothing, counts, leaks = (kind(**known[name]) for name, kind in kinds.items())
-    chance, apart = f"{1 / sums.candidates:.3f} by chance", "{:.3f} unrelated".format
+    chance = f"{1 / sums.candidates:.3f} by chance"
+    apart = "{:.3f} unrelated".format
     yield "retrieval", sums.retrieval, chance, f"how often g(AB) is nearest to g(A) + g(B), of {sums.candidates} sums"
     yield "sums", sums.error, apart(sums.unrelated), "relative error of g(A) + g(B) as g(AB), each in its own scene"
     yield "again", sums.again, "", "the same of g(AB) in another scene: what scenes alone make of it"

@@ -18,12 +18,13 @@ from planvec.worlds.protocol import World, take
 BATCH = 512  # plans made at once
 
 
-def check_vectors(agent: Agent) -> None:
-    """Complain about an agent whose plans are no vectors."""
+def check_vectors(agent: Agent) -> EmbeddingAgent:
+    """The agent, if its plans are vectors; complains about any other."""
     if not isinstance(agent, EmbeddingAgent):
         raise InputError(
             "a model without plan vectors (naive) has nothing to measure; choose a te, cpv or tecnet agent"
         )
+    return agent
 
 
 class Corpus:
@@ -33,7 +34,8 @@ class Corpus:
         self, world: World, tasks: Sequence[Task], seed: Sequence[int], progress: Callable[[int], None]
     ) -> None:
         recording = world.record(tasks, seed, 0.0, "discard", progress)
-        self._world, self._recording = world, recording
+        self._world = world
+        self._recording = recording
         self._first, self._last, counts = world.ends(recording)
         self.lengths = recording.lengths
         self.counts = counts.reshape(len(tasks), -1)  # int32 [demonstration, what may be asked for]
@@ -57,16 +59,17 @@ class Corpus:
     def parts(self, agent: EmbeddingAgent, which: np.ndarray, times: np.ndarray) -> np.ndarray:
         """g(first, now) + g(now, last) of some, each at its time. float64 [demonstration, embedding]"""
         steps = take(self._steps, self._recording.first_steps[which] + times)
-        first, last, now = take(self._first, which), take(self._last, which), _decode(self._world, steps)
+        first = take(self._first, which)
+        now = _decode(self._world, steps)
+        last = take(self._last, which)
         return encode(agent, first, now) + encode(agent, now, last)
 
     def done(self, agent: EmbeddingAgent) -> tuple[np.ndarray, np.ndarray]:
         """g(first, now) at every moment of all, and the number of the demonstration it is of."""
         which = np.repeat(np.arange(len(self.lengths)), self.lengths + 1)
-        batches = _batches((which, self._steps))
         plans = [
             np.asarray(encode_batch(agent, take(self._first, demos), _decode(self._world, steps)))
-            for demos, steps in batches
+            for demos, steps in _batches((which, self._steps))
         ]
         return np.concatenate(plans).astype(np.float64)[: len(which)], which
 
@@ -85,7 +88,7 @@ def count_names(skills: Sequence[str], count: int) -> list[str]:
 
 def encode(agent: EmbeddingAgent, first: Any, last: Any) -> np.ndarray:
     """Many plans, a batch of the same size at a time so that one program serves all."""
-    parts = [np.asarray(encode_batch(agent, *both)) for both in _batches((first, last))]
+    parts = [np.asarray(encode_batch(agent, begin, end)) for begin, end in _batches((first, last))]
     return np.concatenate(parts).astype(np.float64)[: len(jax.tree.leaves(first)[0])]
 
 

@@ -15,7 +15,8 @@ from planvec.errors import InputError
 from planvec.tasks import FRESH, parse_condition
 from planvec.worlds.protocol import World
 
-DEMOS, FEWEST = 2560, 10  # demonstrations unless told otherwise
+DEMOS = 2560  # demonstrations, unless told otherwise
+FEWEST = 10
 HELD_OUT = 5  # one in so many is not fitted to, and tells the error
 
 
@@ -27,7 +28,7 @@ def fit_probe(
     progress: Callable[[int, int], None] = lambda finished, total: None,
 ) -> Probe:
     """Fit a probe to an agent that has plan vectors. `progress` is told how many demonstrations there are, of all."""
-    check_vectors(agent)
+    agent = check_vectors(agent)
     demos = DEMOS if demos is None else demos
     if demos < FEWEST:
         raise InputError(f"fit a probe to at least {FEWEST} demonstrations; got {demos}")

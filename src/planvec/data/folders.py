@@ -70,7 +70,8 @@ def collect(
     world.sample_tasks((recipe.seed,), 1, *recipe.skills)  # complains of what cannot be, before anything is written
     header = _open_header(recipe, world, folder)
     for shard, before in enumerate(range(0, recipe.pairs, header["shard"])):
-        name, size = f"shard-{shard:05d}.safetensors", min(header["shard"], recipe.pairs - before)
+        name = f"shard-{shard:05d}.safetensors"
+        size = min(header["shard"], recipe.pairs - before)
         if not _is_whole(folder, header["shards"].get(name)):
             content, rates = _collect_shard(
                 world, recipe, shard, size, lambda done, before=before: progress(before + done // 2)
@@ -160,7 +161,8 @@ def rates(header: dict[str, Any]) -> dict[int, dict[str, float]]:
             total[int(skills)] = total.get(int(skills), 0) + np.array([counts[name] for name in TALLY])
     table = {}
     for skills, (done, extras, failed, with_extras, events) in sorted(total.items()):
-        attempts, kept = done + extras + failed, max(done, 1)
+        attempts = done + extras + failed
+        kept = max(done, 1)
         table[skills] = {
             "attempts": int(attempts),
             "done": done / attempts,
@@ -188,7 +190,7 @@ def _collect_shard(
     }
     sizes = np.array([len(task) for task in both])
     counts = np.column_stack([recording.attempts, recording.extras > 0, recording.extras])
-    by_size = {
+    by_size: dict[str, dict[str, int]] = {
         str(size): dict(zip(TALLY, counts[sizes == size].sum(axis=0).tolist(), strict=True))
         for size in np.unique(sizes)
     }
@@ -270,8 +272,10 @@ def _write_header(folder: Path, header: dict[str, Any]) -> None:
 
 def _is_whole(folder: Path, entry: dict[str, Any] | None) -> bool:
     """Whether a shard is there with the content that the header remembers."""
-    path = entry and Path(folder) / entry["file"]
-    return bool(path) and path.is_file() and _digest(path.read_bytes()) == entry["sha256"]
+    if not entry:
+        return False
+    path = folder / entry["file"]
+    return path.is_file() and _digest(path.read_bytes()) == entry["sha256"]
 
 
 def _digest(content: bytes) -> str:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import DTypeLike
 
 
 class Atlas:
@@ -56,7 +57,7 @@ class Tiled(eqx.Module):
         lines = [jnp.asarray(pictures[:, i].reshape(len(pictures), -1)) for i in range(pictures.shape[1])]
         return jnp.stack([line[self.tiles] for line in lines], axis=-3).reshape(self.shape)
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.draw(), dtype)
 
 

@@ -4,7 +4,7 @@ There is one loop. In pure worlds its steps run on the accelerator with the poli
 worlds a call of the policy serves all episodes, then all simulators take a step.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 
 from planvec.agents import Agent
-from planvec.worlds.protocol import PureWorld, Session, World, is_hosted, take
+from planvec.worlds.protocol import PureWorld, Session, World, take
 from planvec.worlds.sessions import PureSession
 
 CHUNK = 10  # steps in one call of a pure world's program; horizons are mostly multiples of it
@@ -42,7 +42,7 @@ def episodes(
     key: Array,
     horizon: int,
     greedy: bool = False,
-) -> Iterator[Moment]:
+) -> Generator[Moment, None, None]:
     """Let agents (stacked) act on plans [agent, episode, …], the same scenes and demands for each agent [episode, …].
 
     The first moment is before any action, the last one at the horizon. Whoever has seen enough stops asking.
@@ -53,10 +53,10 @@ def episodes(
         first = _divide(session.observe(), count)
         sane = np.ones(len(asked), bool)
         yield Moment(0, None, session, *session.judge(asked), sane)
-        if is_hosted(world):
-            steps = _simulate(agents, session, first, plans, key, horizon, greedy)
+        if isinstance(session, PureSession):
+            steps = _compute(agents, session, scenes, first, plans, key, horizon, greedy)
         else:
-            steps = _compute(agents, world, session, scenes, first, plans, key, horizon, greedy)
+            steps = _simulate(agents, session, first, plans, key, horizon, greedy)
         for time, (actions, survived) in enumerate(steps, start=1):
             sane = sane & survived
             yield Moment(time, actions, session, *session.judge(asked), sane)
@@ -76,20 +76,13 @@ def _simulate(agents: Agent, session: Session, first: Any, plans: Any, key: Arra
 
 
 def _compute(
-    agents: Agent,
-    world: PureWorld,
-    session: PureSession,
-    states: Any,
-    first: Any,
-    plans: Any,
-    key: Array,
-    horizon: int,
-    greedy: bool,
+    agents: Agent, session: PureSession, states: Any, first: Any, plans: Any, key: Array, horizon: int, greedy: bool
 ) -> Steps:
     """CHUNK steps of all in one program."""
     survived = np.ones(len(jax.tree.leaves(states)[0]), bool)
     for begin in range(0, horizon, CHUNK):
-        states, (after, actions, skills) = _chunk(agents, world, first, states, plans, key, np.int32(begin), greedy)
+        begun = np.int32(begin)
+        states, (after, actions, skills) = _chunk(agents, session.world, first, states, plans, key, begun, greedy)
         actions, skills = jax.device_get((actions, skills))
         fetch = cache(partial(jax.device_get, after))  # once, and only if somebody wants to see the states
         for step in range(min(CHUNK, horizon - begin)):
@@ -99,7 +92,7 @@ def _compute(
 
 @eqx.filter_jit
 def _chunk(
-    agents: Agent, world: PureWorld, first: Any, states: Any, plans: Any, key: Array, begin: Array, greedy: bool
+    agents: Agent, world: PureWorld, first: Any, states: Any, plans: Any, key: Array, begin: np.int32, greedy: bool
 ) -> tuple[Any, tuple[Any, Any, Array]]:
     """The states after CHUNK steps; and of each step the states, the actions and the skills done. [step, …]"""
     count = len(jax.tree.leaves(agents)[0])
@@ -114,13 +107,15 @@ def _chunk(
 
 
 @eqx.filter_jit
-def _choose_at(agents: Agent, first: Any, now: Any, plans: Any, key: Array, time: Array, greedy: bool) -> Any:
+def _choose_at(
+    agents: Agent, first: Any, now: Any, plans: Any, key: Array, time: Array | np.int32, greedy: bool
+) -> Any:
     """The actions after so many others. [agent, episode, …]"""
     own = jax.random.fold_in(key, time)
     return jax.vmap(lambda agent, *seen: agent.choose(*seen, own, greedy))(agents, first, now, plans)
 
 
-def stack(agents: list[Agent] | tuple[Agent, ...]) -> Agent:
+def stack(agents: Sequence[Agent]) -> Agent:
     """Agents of one kind as one, each array with a row for each. Probes are left out: not all may have one."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *[replace(agent, probe=None) for agent in agents])
 

@@ -33,7 +33,9 @@ class Score(NamedTuple):
     @property
     def ci95(self) -> tuple[float, float]:
         """The 95% interval of `success` (Wilson's)."""
-        z, n, share = 1.96, self.episodes, self.success
+        z = 1.96  # 95% of a normal distribution lie within so many of its standard deviations
+        n = self.episodes
+        share = self.success
         middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
         return max(0.0, middle - half), min(1.0, middle + half)
@@ -65,8 +67,11 @@ def evaluate(
     key = jax.random.key(seed)
     for moment in episodes(together, world, plans, trial.scenes, trial.wanted, key, trial.horizon, greedy):
         judge.see(moment)
-    shares = [verdict.reshape(len(agents), -1).mean(axis=1) for verdict in judge.verdicts]
-    return [Score(*map(float, cell), len(trial.wanted), trial.horizon) for cell in zip(*shares, strict=True)]
+    shares = [verdict.reshape(len(agents), -1).mean(axis=1).tolist() for verdict in judge.verdicts]
+    return [
+        Score(success, exact, stops, diverged, len(trial.wanted), trial.horizon)
+        for success, exact, stops, diverged in zip(*shares, strict=True)
+    ]
 
 
 @eqx.filter_jit

@@ -37,14 +37,16 @@ def make_trial(world: World, parts: Sequence[Sequence[Task]], seed: int, extras:
     """Fresh references by the expert, without noise: for each part of the sum, a task for each episode."""
     if not parts[0]:
         raise InputError("evaluate at least one episode")
-    shown, wanted = [], 0
+    shown = []
+    wanted = []
     for i, tasks in enumerate(parts):
         first, last, done = world.ends(world.record(tasks, (seed, FRESH + 3, i), 0.0, extras))
         shown.append((first, last))
-        wanted = wanted + done
+        wanted.append(done)
     whole = [sum(tasks, ()) for tasks in zip(*parts, strict=True)]
     horizon = world.horizon([max(map(len, tasks)) for tasks in parts])
-    return Trial(tuple(shown), world.scenes(whole, (seed, FRESH + 4)), wanted, horizon, whole)
+    scenes = world.scenes(whole, (seed, FRESH + 4))
+    return Trial(tuple(shown), scenes, np.stack(wanted).sum(axis=0, dtype=np.int32), horizon, whole)
 
 
 class OneTask(InputError):

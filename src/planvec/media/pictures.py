@@ -86,7 +86,8 @@ def contact_sheet(images: Sequence[np.ndarray], labels: Sequence[str], columns: 
     columns = min(columns, len(images))
     rows = -(-len(images) // columns)
     sheet = Image.new("RGB", (columns * width + MARGIN, rows * height + MARGIN), PAPER)
-    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=0.6 * LABEL)
+    pen = ImageDraw.Draw(sheet)
+    font = ImageFont.load_default(size=0.6 * LABEL)
     for number, (image, label) in enumerate(zip(images, labels, strict=True)):
         row, column = divmod(number, columns)
         left, top = column * width + MARGIN, row * height + MARGIN
@@ -104,13 +105,18 @@ def _palette(frames: Sequence[np.ndarray]) -> Image.Image:
 
 def _write_line(panel: Image.Image, line: str, middle: float, size: float) -> None:
     """One line of a caption, around the given height."""
-    pen, left, ink = ImageDraw.Draw(panel), size, INK
+    pen = ImageDraw.Draw(panel)
+    left = size
+    ink = INK
     if line.startswith("# "):
-        line, size = line[2:], 1.2 * size
+        line = line[2:]
+        size = 1.2 * size
     elif line.startswith(("[x] ", "[ ] ")):
-        done, line = line[1] == "x", line[4:]
+        done = line[1] == "x"
+        line = line[4:]
         _write_box(pen, left, middle, size, done)
-        left, ink = 2.1 * size, INK if done else FAINT
+        left = 2.1 * size
+        ink = INK if done else FAINT
     font = ImageFont.load_default(size=size)
     pen.text((left, middle), _cut(line, font, panel.width - left - size / 2), ink, font, anchor="lm")
 
@@ -118,7 +124,8 @@ def _write_line(panel: Image.Image, line: str, middle: float, size: float) -> No
 def _write_box(pen: ImageDraw.ImageDraw, left: float, middle: float, size: float, done: bool) -> None:
     """A little box, with a tick where something is done."""
     half = 0.36 * size
-    x, stroke = left + half, max(1, round(size / 8))
+    x = left + half
+    stroke = max(1, round(size / 8))
     box = (x - half, middle - half, x + half, middle + half)
     if not done:
         pen.rounded_rectangle(box, half / 2, outline=FAINT, width=1)
@@ -128,7 +135,7 @@ def _write_box(pen: ImageDraw.ImageDraw, left: float, middle: float, size: float
     pen.line(tick, PAPER, stroke, joint="curve")
 
 
-def _cut(text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
+def _cut(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
     """The text, or as much of its beginning as there is room for."""
     if font.getlength(text) <= width:
         return text

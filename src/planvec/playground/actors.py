@@ -31,7 +31,8 @@ class Actor:
     """An agent in its world."""
 
     def __init__(self, agent: Agent, world: World) -> None:
-        self.agent, self.world = jax.tree.map(jnp.asarray, replace(agent, probe=None)), world
+        self.agent = jax.tree.map(jnp.asarray, replace(agent, probe=None))
+        self.world = world
         self.probe = agent.probe if isinstance(agent, EmbeddingAgent) else None  # None: it cannot read plans
 
     def plan(self, demo: Demonstration) -> AnyPlan:
@@ -102,7 +103,8 @@ class Watched:
         self.wanted = 0  # so many steps should be done by now
         self.over = False
         self._judge = Judge(1)
-        agent, world = actor.agent, actor.world
+        agent = actor.agent
+        world = actor.world
         asked = world.asked([task])  # complains where that cannot be asked for
         plans = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None, None], agent.unwrap(plan))
         scene = world.scenes([offered], (seed, 5))
@@ -137,10 +139,12 @@ class Watched:
 
     def advance(self) -> Move:
         """One step."""
-        before, moment = self.steps, next(self._moments)
+        before = self.steps
+        moment = next(self._moments)
         self._judge.see(moment)
         self.time = moment.time
-        self.steps, self._now = moment.session.steps(), _only(moment.session.observe())
+        self.steps = moment.session.steps()
+        self._now = _only(moment.session.observe())
         both = jax.tree.map(lambda *leaves: np.concatenate(leaves), before, self.steps)
         [event] = self.actor.world.events(both, moment.actions)
         self.events += [event] if event else []
@@ -156,7 +160,8 @@ class Watched:
 
     def fail(self) -> Step:
         """It ends here: something went wrong."""
-        self.over, self._judge = True, Judge(1)
+        self.over = True
+        self._judge = Judge(1)  # which has seen nothing done
         return Step(self.time, [], None, None, over=True)
 
     def close(self) -> None:

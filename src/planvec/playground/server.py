@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import resources
 
@@ -131,7 +131,7 @@ def read_pages(world: str, worlds: Iterable[str]) -> dict[str, tuple[str, str]]:
     return pages
 
 
-def _page(text: str, kind: str) -> Callable[[Request], Response]:
+def _page(text: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
     async def page(request: Request) -> Response:
         return Response(text, media_type=kind)
 

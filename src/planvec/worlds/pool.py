@@ -107,7 +107,8 @@ class _Worker:
     """A process that does one piece of work at a time."""
 
     def __init__(self, command: tuple[str, ...], settings: Mapping[str, str]) -> None:
-        self._command, self._settings = command, dict(settings)
+        self._command = command
+        self._settings = dict(settings)
         self._start()
 
     def do(self, piece: Any) -> Any:
@@ -123,8 +124,8 @@ class _Worker:
     def end(self) -> None:
         """It ends when its input does: by itself, so that it can close what it has opened."""
         with suppress(OSError):  # what could not be written is still in its buffer
-            self.process.stdin.close()
-        self.process.stdout.close()
+            self._questions.close()
+        self._answers.close()
         try:
             self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -134,16 +135,24 @@ class _Worker:
     def _start(self) -> None:
         """It finds modules where this process does. In a session of its own, as Ctrl-C is for the parent."""
         own = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-        environment, pipe = os.environ | own | self._settings, subprocess.PIPE
-        self.process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, env=environment, start_new_session=True)
+        self.process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | own | self._settings,
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None  # as both are pipes
+        self._questions = self.process.stdin
+        self._answers = self.process.stdout
 
     def _ask(self, piece: Any) -> Any:
         """If the process has died, raises one of the pipes' errors."""
         overdue = threading.Timer(LIMIT, self.process.kill)
         overdue.start()
         try:
-            pickle.dump(piece, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
-            self.process.stdin.flush()
-            return pickle.load(self.process.stdout)
+            pickle.dump(piece, self._questions, protocol=pickle.HIGHEST_PROTOCOL)
+            self._questions.flush()
+            return pickle.load(self._answers)
         finally:
             overdue.cancel()

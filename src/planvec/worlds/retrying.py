@@ -35,19 +35,21 @@ def keep_trying(
     NamedTuple of arrays with a row for each, `status` among them. A row depends on (seed, number, try) alone.
     """
     kept: dict[int, Any] = {}
-    counts, left, words = np.zeros((len(tasks), 3), np.int64), np.arange(len(tasks)), seed_words(seed)
+    counts = np.zeros((len(tasks), 3), np.int64)
+    left = np.arange(len(tasks))
+    words = seed_words(seed)
     progress(0)
     while len(left):
         block = left[:block_size]
         tries = counts[block].sum(axis=1)
         if tries.max() >= TRIES:
-            task = show_task(tasks[block[tries.argmax()]])
+            task = show_task(tasks[int(block[tries.argmax()])])
             raise InputError(f"the expert failed {TRIES} times at {task}; noise {noise} may be too much for it")
         made = attempt(block, np.column_stack([np.tile(words, (len(block), 1)), block, tries]))
         good = (made.status == DONE) | ((made.status == EXTRAS) & keep_extras)
         counts[block, np.where(good, DONE, made.status)] += 1
         for row in np.flatnonzero(good):
-            kept[int(block[row])] = type(made)(*(column[row] for column in made))
+            kept[int(block[row])] = type(made)._make(column[row] for column in made)
         left = np.concatenate([block[~good], left[block_size:]])
         progress(len(kept))
     return Kept([kept[i] for i in range(len(tasks))], counts)

@@ -15,14 +15,15 @@ class PureSession(Session):
     """States, and how often each skill was done."""
 
     def __init__(self, world: PureWorld, scenes: Any) -> None:
-        self._world, self._states = world, lambda: scenes
+        self.world = world
+        self._states = lambda: scenes
         self._done = np.zeros((len(jax.tree.leaves(scenes)[0]), len(world.skills)), int)
 
     def observe(self) -> Any:
-        return _observe(self._world, self._states())
+        return _observe(self.world, self._states())
 
     def step(self, actions: np.ndarray) -> np.ndarray:
-        states, skills = _step(self._world, self._states(), actions)
+        states, skills = _step(self.world, self._states(), actions)
         self.follow(lambda: states, np.asarray(skills))
         return np.ones(len(actions), bool)
 
@@ -30,10 +31,10 @@ class PureSession(Session):
         """One action further, which was done elsewhere: where it led, asked for when somebody wants to know, and the
         number of the skill that it did. [episode]"""
         self._states = states
-        self._done = self._done + (skills[:, None] == np.arange(len(self._world.skills)))
+        self._done = self._done + (skills[:, None] == np.arange(len(self.world.skills)))
 
     def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (self._done >= asked).all(axis=1), (self._done <= asked).all(axis=1)
+        return np.all(self._done >= asked, axis=1), np.all(self._done <= asked, axis=1)
 
     def steps(self) -> Any:
         return jax.tree.map(np.asarray, self._states())
@@ -45,5 +46,5 @@ def _observe(world: PureWorld, states: Any) -> Any:
 
 
 @eqx.filter_jit
-def _step(world: PureWorld, states: Any, actions: Array) -> tuple[Any, Array]:
+def _step(world: PureWorld, states: Any, actions: Array | np.ndarray) -> tuple[Any, Array]:
     return jax.vmap(world.step)(states, actions)

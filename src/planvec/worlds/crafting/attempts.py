@@ -52,7 +52,8 @@ def _advance(
     action, possible = choose(world, attempt.state, attempt.task, attempt.left, tie, keep_extras)
     action = jnp.where(chance < noise, (other % len(ACTIONS)).astype(jnp.uint8), action)
     state, skill = world.step(attempt.state, action)
-    happened, time = skill != world.rules.no_skill, attempt.time + 1
+    happened = skill != world.rules.no_skill
+    time = attempt.time + 1
     left = tick_off(attempt.task, attempt.left, skill, keep_extras)
     extra = happened & jnp.all(left == attempt.left)
     status = jnp.select(
@@ -110,8 +111,8 @@ def record(
     limits = np.array([world.horizon([max(1, n)]) for n in np.sum(tasks != NO_SKILL, axis=1)], np.int32)
     pool = _Pool(_lanes(len(tasks)), int(limits.max()))
     kept = _Kept(tasks)
-    nothing = np.full((len(pool.item), tasks.shape[1]), NO_SKILL, np.int8)
-    attempts = jax.vmap(partial(_begin, world, seed))(pool.item, pool.tries, nothing)
+    nothing = jnp.full((len(pool.item), tasks.shape[1]), NO_SKILL, jnp.int8)
+    attempts = jax.vmap(partial(_begin, world, seed))(jnp.asarray(pool.item), jnp.asarray(pool.tries), nothing)
     while kept.count < len(tasks):
         fresh = pool.fill(len(tasks))
         attempts, moves = _chunk(
@@ -147,7 +148,8 @@ class _Pool:
     def fill(self, count: int) -> np.ndarray:
         """Give the next demonstrations to idle lanes. Returns which lanes begin an attempt."""
         idle = np.flatnonzero(self.item < 0)[: count - self.upcoming]
-        self.item[idle], self.tries[idle] = np.arange(self.upcoming, self.upcoming + len(idle)), 0
+        self.item[idle] = np.arange(self.upcoming, self.upcoming + len(idle))
+        self.tries[idle] = 0
         self.upcoming += len(idle)
         fresh = self.ended & (self.item >= 0)
         self.time[fresh] = 0
@@ -156,8 +158,8 @@ class _Pool:
     def note(self, moves: np.ndarray, attempts: Attempt) -> None:
         """Take down a chunk of actions [step, lane], and who is done with an attempt."""
         np.put_along_axis(self.actions, self.time[:, None] + np.arange(CHUNK), moves.T, axis=1)
-        self.time = attempts.time.copy()
-        self.ended = attempts.status != RUNNING
+        self.time = np.array(attempts.time)
+        self.ended = np.asarray(attempts.status) != RUNNING
         self.tries += self.ended
         if self.tries[self.item >= 0].max(initial=0) > TRIES:
             raise InputError(f"the expert failed {TRIES} times at one task; ask for less noise, or for fewer skills")
@@ -169,7 +171,7 @@ class _Kept:
     def __init__(self, tasks: np.ndarray) -> None:
         self.sizes = np.sum(tasks != NO_SKILL, axis=1)
         self.actions: list[np.ndarray] = [np.empty(0, np.uint8)] * len(tasks)
-        self.first: State | None = None
+        self.first: dict[str, np.ndarray] = {}  # states, by the parts that they have
         self.extras = np.zeros(len(tasks), np.int32)
         self.attempts = np.zeros((len(tasks), 4), np.int64)
         self.count = 0
@@ -183,10 +185,10 @@ class _Kept:
         items = pool.item[lanes]
         for lane, item in zip(lanes, items, strict=True):
             self.actions[item] = pool.actions[lane, : attempts.time[lane]].copy()
-        if self.first is None:
-            self.first = State(*(np.zeros((len(self.sizes), *part.shape[1:]), part.dtype) for part in attempts.first))
-        for kept, part in zip(self.first, attempts.first, strict=True):
-            kept[items] = part[lanes]
+        for name, part in attempts.first._asdict().items():
+            if name not in self.first:
+                self.first[name] = np.zeros((len(self.sizes), *part.shape[1:]), part.dtype)
+            self.first[name][items] = part[lanes]
         self.extras[items] = attempts.events[lanes] - self.sizes[items]
         pool.item[lanes] = -1
         self.count += len(lanes)
@@ -194,7 +196,7 @@ class _Kept:
     def recording(self) -> Recording:
         lengths = np.array([len(actions) for actions in self.actions], np.int32)
         return Recording(
-            stored=self.first._asdict(),
+            stored=self.first,
             actions=np.concatenate(self.actions),
             lengths=lengths,
             extras=self.extras,

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from planvec.worlds.crafting.rules import DROP, MOVE, NEIGHBOUR, NOTHING, PICKUP, SIZE, State
+from planvec.worlds.crafting.rules import DROP, MOVE, NEIGHBOUR, NOTHING, PICKUP, SIZE, AnyArray, State
 
 if TYPE_CHECKING:
     from planvec.worlds.crafting.world import Crafting
@@ -48,7 +48,7 @@ def tick_off(task: Array, left: Array, skill: Array, keep_extras: bool) -> Array
     return left & ~(same & first)
 
 
-def _free_kinds(world: "Crafting", held: Array, asked: Array) -> Array:
+def _free_kinds(world: "Crafting", held: AnyArray, asked: Array) -> Array:
     """The kinds of thing that may be walked over, as bits: those that let one in and do no skill but one asked for."""
     outcome = world.rules.outcome
     harmless = jnp.append(asked, True)[jnp.asarray(outcome.skill[MOVE])[held]]
@@ -56,13 +56,13 @@ def _free_kinds(world: "Crafting", held: Array, asked: Array) -> Array:
     return jnp.sum(free.astype(jnp.uint32) << jnp.arange(len(free), dtype=jnp.uint32), dtype=jnp.uint32)
 
 
-def _bitboard(cells: Array, kinds: Array) -> Array:
+def _bitboard(cells: AnyArray, kinds: Array) -> Array:
     """Where things of the given kinds (bits) lie: a word a row. uint32 [10]"""
     bits = (kinds >> cells.astype(jnp.uint32)).reshape(SIZE, SIZE) & 1
     return jnp.sum(bits << jnp.arange(SIZE, dtype=jnp.uint32), axis=1, dtype=jnp.uint32)
 
 
-def _first_step(start: Array, goals: Array, free: Array, word: Array) -> tuple[Array, Array]:
+def _first_step(start: AnyArray, goals: Array, free: Array, word: Array) -> tuple[Array, Array]:
     """The first step of a random shortest path from `start` to a goal, and whether there is a path."""
     moves = jnp.asarray(NEIGHBOUR[:, :4])[start].astype(jnp.int32)
     inside = moves != start
@@ -82,7 +82,7 @@ def _first_step(start: Array, goals: Array, free: Array, word: Array) -> tuple[A
         reached, growing = search
         return growing & ~jnp.any(hits(reached))
 
-    reached, _ = jax.lax.while_loop(searching, spread, (goals, True))
+    reached, _ = jax.lax.while_loop(searching, spread, (goals, jnp.bool_(True)))
     good = hits(reached)
     pick = (word % jnp.maximum(jnp.sum(good), 1).astype(jnp.uint32)).astype(jnp.int32)
     return jnp.argmax(good & (jnp.cumsum(good) == pick + 1)), jnp.any(good)

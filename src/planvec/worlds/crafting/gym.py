@@ -52,9 +52,10 @@ class CraftingEnv(gymnasium.Env):
         self._task = self._random_task(key) if wanted is None else parse_task(wanted, self.world.skills)
         code = encode_tasks([self._task], self.world.skills)
         self.world.check_tasks(code)
-        self._game = _begin(self.world, key, code[0])
-        self._show()
-        return self._observe(), self._info()
+        game = _begin(self.world, key, code[0])
+        self._game = game
+        self._show(game)
+        return np.asarray(_observe(self.world, game.state)), self._info(game)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         if self._game is None:
@@ -63,14 +64,15 @@ class CraftingEnv(gymnasium.Env):
             raise InputError(
                 f"an action is a whole number from 0 to {len(ACTIONS) - 1} ({', '.join(ACTIONS)}), not {action!r}"
             )
-        self._game, outcome = _advance(self.world, self._game, action)
-        self._show()
+        game, outcome = _advance(self.world, self._game, action)
+        self._game = game
+        self._show(game)
         return (
-            self._observe(),
+            np.asarray(_observe(self.world, game.state)),
             float(outcome.reward),
             bool(outcome.terminated),
             bool(outcome.truncated),
-            self._info(),
+            self._info(game),
         )
 
     def render(self) -> np.ndarray | str | None:
@@ -82,20 +84,17 @@ class CraftingEnv(gymnasium.Env):
             return render.text(self.world.rules, jax.device_get(self._game.state))
         return None
 
-    def _show(self) -> None:
+    def _show(self, game: Game) -> None:
         """In human mode, draw the board into the terminal."""
         if self.render_mode == "human":
-            print(CLEAR + render.text(self.world.rules, jax.device_get(self._game.state)), flush=True)
-
-    def _observe(self) -> np.ndarray:
-        return np.asarray(_observe(self.world, self._game.state))
+            print(CLEAR + render.text(self.world.rules, jax.device_get(game.state)), flush=True)
 
     def _random_task(self, key: Array) -> Task:
         code = self.world.sample_task(jax.random.fold_in(key, 1), *self.skills)
-        return decode_tasks(code[None], self.world.skills)[0]
+        return decode_tasks(np.asarray(code)[None], self.world.skills)[0]
 
-    def _info(self) -> dict[str, Any]:
-        done = np.asarray(self._game.done)
+    def _info(self, game: Game) -> dict[str, Any]:
+        done = np.asarray(game.done)
         return {
             "task": self._task,
             "skills_done": {s: int(n) for s, n in zip(self.world.skills, done, strict=True)},
@@ -124,7 +123,9 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
         if self.mode is AutoresetMode.DISABLED:
             raise InputError("the batched world always resets by itself: autoreset_mode is NextStep or SameStep")
         self.metadata = self.metadata | {"autoreset_mode": self.mode}
-        self.world, self.num_envs, self.skills = Crafting(rules), num_envs, parse_range(skills)
+        self.world = Crafting(rules)
+        self.num_envs = num_envs
+        self.skills = parse_range(skills)
         self.world.check_size(self.skills[1])
         self.task = None if task is None else parse_task(task, self.world.skills)
         self._games: Game | None = None
@@ -135,6 +136,8 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
     @property
     def states(self) -> Any:
         """The worlds as they are, on the accelerator."""
+        if self._games is None:
+            raise gymnasium.error.ResetNeeded("call reset() before asking for states")
         return self._games.state
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
@@ -149,8 +152,9 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
             self._wanted = code[0]
         self._time = 0
         self._over = np.zeros(self.num_envs, bool)
-        self._games = _begin_many(self.world, self.skills, self._next_key(), self._wanted, self.num_envs)
-        return np.asarray(observe_many(self.world, self._games.state)), self._info(self._games)
+        games = _begin_many(self.world, self.skills, self._next_key(), self._wanted, self.num_envs)
+        self._games = games
+        return np.asarray(observe_many(self.world, games.state)), self._info(games)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
         if self._games is None:
@@ -159,7 +163,7 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
         whole = actions.shape == (self.num_envs,) and np.issubdtype(actions.dtype, np.integer)
         if not whole or actions.min() < 0 or actions.max() >= len(ACTIONS):
             raise InputError(f"actions are {self.num_envs} whole numbers from 0 to {len(ACTIONS) - 1}")
-        self._games, final, outcome, seen = _step_many(
+        games, final, outcome, seen = _step_many(
             self.world,
             self.skills,
             self._next_key(),
@@ -169,8 +173,10 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
             self._over,
             self.mode,
         )
+        self._games = games
         reward, terminated, truncated = (np.asarray(part) for part in outcome)
-        over, info = terminated | truncated, self._info(self._games)
+        over = terminated | truncated
+        info = self._info(games)
         if self.mode is AutoresetMode.NEXT_STEP:
             self._over = over
         elif over.any():

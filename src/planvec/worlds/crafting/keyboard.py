@@ -51,7 +51,8 @@ def play(world: Crafting, task: str | Iterable[str], seed: int = 0) -> None:
     codes = encode_tasks([task], world.skills)
     world.check_tasks(codes)
     _check_terminal()
-    begin, advance = jax.jit(partial(game.begin, world)), jax.jit(partial(game.advance, world))
+    begin = jax.jit(partial(game.begin, world))
+    advance = jax.jit(partial(game.advance, world))
     keys = (jax.random.fold_in(jax.random.key(seed), number) for number in itertools.count())
     now = begin(next(keys), codes[0])
     advance(now, UP)  # compiles, so that the first key is answered at once
@@ -117,10 +118,13 @@ def _show(screen: str) -> None:
 @contextmanager
 def _terminal() -> Iterator[Iterator[str]]:
     """Keys as they are pressed, on a screen of its own; the terminal is always put back as it was."""
+    assert termios is not None  # _check_terminal has seen to it
     source = sys.stdin.fileno()
-    before, raw = termios.tcgetattr(source), termios.tcgetattr(source)
+    before = termios.tcgetattr(source)
+    raw = termios.tcgetattr(source)
     raw[3] &= ~(termios.ICANON | termios.ECHO | termios.ISIG)
-    raw[6][termios.VMIN], raw[6][termios.VTIME] = 1, 0
+    raw[6][termios.VMIN] = 1
+    raw[6][termios.VTIME] = 0
     try:
         termios.tcsetattr(source, termios.TCSADRAIN, raw)
         _show(OPEN)

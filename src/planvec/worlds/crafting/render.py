@@ -186,7 +186,7 @@ IN_HAND, IN_SLOT = Spot(0.48, 0.02, 0.52), Spot(0.06, 0.06, 0.88)
 BOLD, DIM = "1", "2"  # a terminal's codes
 
 
-class Atlas(NamedTuple):
+class Pictures(NamedTuple):
     """Every picture that can be part of a frame."""
 
     tiles: np.ndarray  # uint8 [ground, lying, no agent or what it holds, cell, cell, 3]
@@ -195,17 +195,18 @@ class Atlas(NamedTuple):
 
 def draw(rules: Rules, state: State, cell: int = 32) -> np.ndarray:
     """The board, `cell` pixels a cell, and below it a bar with what is held. uint8 [11·cell, 10·cell, 3]"""
-    return draw_many(rules, State(*(np.asarray(part)[None] for part in state)), cell)[0]
+    cells, agent, held = (np.asarray(part)[None] for part in state)
+    return draw_many(rules, State(cells, agent, held), cell)[0]
 
 
 def draw_many(rules: Rules, states: State, cell: int = 32) -> np.ndarray:
     """The pictures of states that have a leading axis. uint8 [n, 11·cell, 10·cell, 3]"""
-    atlas = _atlas(rules, cell)
+    pictures = _pictures(rules, cell)
     cells, agent, held = (np.asarray(part, np.int64) for part in states)
     above = np.where(np.arange(CELLS) == agent[:, None], held[:, None] + 1, 0)
-    tiles = atlas.tiles[GROUND, cells, above].reshape(-1, SIZE, SIZE, cell, cell, 3)
+    tiles = pictures.tiles[GROUND, cells, above].reshape(-1, SIZE, SIZE, cell, cell, 3)
     boards = tiles.transpose(0, 1, 3, 2, 4, 5).reshape(-1, SIZE * cell, SIZE * cell, 3)
-    return np.concatenate([boards, atlas.bars[held]], axis=1)
+    return np.concatenate([boards, pictures.bars[held]], axis=1)
 
 
 def sheet(rules: Rules, cell: int = 32) -> np.ndarray:
@@ -262,11 +263,13 @@ def _terminal_colour(colour: tuple[int, int, int]) -> str:
 
 def _brighten(colour: tuple[int, int, int]) -> tuple[int, int, int]:
     """The same hue, light enough for people."""
-    return tuple(70 + 160 * channel // max(*colour, 1) for channel in colour)
+    strongest = max(*colour, 1)
+    red, green, blue = (70 + 160 * channel // strongest for channel in colour)
+    return red, green, blue
 
 
 @lru_cache(maxsize=8)
-def _atlas(rules: Rules, cell: int) -> Atlas:
+def _pictures(rules: Rules, cell: int) -> Pictures:
     if cell < SMALLEST:
         raise InputError(f"a cell of {cell} pixels is too small to draw; use at least {SMALLEST}")
     sprites = [_sprite(thing, letter) for thing, letter in zip(rules.things, glyphs(rules), strict=True)]
@@ -278,7 +281,7 @@ def _atlas(rules: Rules, cell: int) -> Atlas:
     left_alone = _over(grounds[:, None, None], layers(WHOLE)[:, None])
     visited = _over(grounds[:, None, None], layers(UNDERFOOT)[:, None])
     visited = _over(_over(visited, _layer(AGENT, STANDING, cell)), layers(IN_HAND, shadow=False))
-    return Atlas(
+    return Pictures(
         tiles=_to_bytes(np.concatenate([left_alone, visited], axis=2)),
         bars=np.stack([_bar(name, sprite, cell) for name, sprite in zip(rules.names, sprites, strict=True)]),
     )
@@ -300,7 +303,7 @@ def _layer(sprite: Sprite, spot: Spot, cell: int, shadow: bool = True) -> np.nda
     reach = OUTLINE_WIDTH * OVERSAMPLING * cell / GRID
     blurred = canvas.getchannel("A").filter(ImageFilter.GaussianBlur(reach))
     below = _paint([SHADOW] if shadow else [], spot, cell)
-    below.paste(OUTLINE, mask=blurred.point(lambda alpha: 255 * (alpha > 40)))
+    below.paste(OUTLINE, mask=blurred.point([255 * (alpha > 40) for alpha in range(256)]))
     return _shrink(Image.alpha_composite(below, canvas), cell)
 
 
@@ -312,10 +315,12 @@ def _ground_tile(colour: str, tuft: Sprite, cell: int) -> np.ndarray:
 def _bar(name: str, sprite: Sprite, cell: int) -> np.ndarray:
     """The row below the board: the held thing in its slot. uint8 [cell, 10·cell, 3]"""
     bar = Image.new("RGB", (SIZE * cell, cell), BAR)
-    pen, font = ImageDraw.Draw(bar), ImageFont.load_default(size=cell * 0.42)
+    pen = ImageDraw.Draw(bar)
+    font = ImageFont.load_default(size=cell * 0.42)
     pen.text((0.35 * cell, cell / 2), "holding", INK, font, anchor="lm")
     pen.text((3.45 * cell, cell / 2), name, INK if sprite else FAINT, font, anchor="lm")
-    picture, left = np.array(bar, np.float32), round(2.2 * cell)
+    picture = np.array(bar, np.float32)
+    left = round(2.2 * cell)
     slot = _over(picture[:, left : left + cell], _shrink(_paint(SLOT, WHOLE, cell), cell))
     picture[:, left : left + cell] = _over(slot, _layer(sprite, IN_SLOT, cell, shadow=False))
     return _to_bytes(picture)

@@ -6,7 +6,7 @@ The step function, both renderers, the expert and the judge read the tables and 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from jax import Array
@@ -20,12 +20,15 @@ UP, DOWN, LEFT, RIGHT, PICKUP, DROP = range(6)
 NOTHING = 0  # an empty cell, or empty hands: always the first thing
 
 
+AnyArray: TypeAlias = Array | np.ndarray  # on the accelerator, or stored
+
+
 class State(NamedTuple):
     """102 bytes."""
 
-    cells: Array  # uint8 [100], what lies where, row by row
-    agent: Array  # uint8 [], the agent's cell
-    held: Array  # uint8 [], what is in hand
+    cells: AnyArray  # uint8 [100], what lies where, row by row
+    agent: AnyArray  # uint8 [], the agent's cell
+    held: AnyArray  # uint8 [], what is in hand
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,7 @@ from planvec.errors import InputError
 from planvec.tasks import NO_SKILL, Task, check_seed, decode_tasks, encode_tasks, parse_task
 from planvec.worlds.crafting import attempts, render
 from planvec.worlds.crafting.attempts import pad
-from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, Rules, State
+from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, AnyArray, Rules, State
 from planvec.worlds.protocol import Board, Player, Progress, PureWorld, no_progress, take
 from planvec.worlds.spaces import Images
 
@@ -37,14 +38,14 @@ class Crafting(PureWorld):
 
     rules: Rules = RULES
     name = "crafting"
-    space = Images(shape=(3 * (SIZE + 1), 3 * SIZE, 3), actions=len(ACTIONS))
-    conditions = ("4", "8", "16", "1+1", "2+2", "4+4")
-    glance = ("4", "2+2")
+    space: ClassVar[Images] = Images(shape=(3 * (SIZE + 1), 3 * SIZE, 3), actions=len(ACTIONS))
+    conditions: ClassVar[tuple[str, ...]] = ("4", "8", "16", "1+1", "2+2", "4+4")
+    glance: ClassVar[tuple[str, ...]] = ("4", "2+2")
     pairs = 40_000
     sizes = (2, 4)
-    examples = (("ChopTree",), ("MakeBread", "EatBread"))
-    showcase = (("ChopTree", "BuildHouse"), ("MakeBread", "EatBread"))
-    too_much = "8*{0}"
+    examples: ClassVar[tuple[Task, Task]] = (("ChopTree",), ("MakeBread", "EatBread"))
+    showcase: ClassVar[tuple[Task, Task]] = (("ChopTree", "BuildHouse"), ("MakeBread", "EatBread"))
+    too_much: ClassVar[str | None] = "8*{0}"
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -74,7 +75,8 @@ class Crafting(PureWorld):
     def step(self, state: State, action: Array) -> tuple[State, Array]:
         """Do one action. Returns the next state and the number of the skill that was done, `rules.no_skill` if none."""
         where = state.agent.astype(jnp.int32) * NEIGHBOUR.shape[1] + action
-        cell, kind = jnp.asarray(NEIGHBOUR.ravel())[where], jnp.asarray(KIND.ravel())[where]
+        cell = jnp.asarray(NEIGHBOUR.ravel())[where]
+        kind = jnp.asarray(KIND.ravel())[where]
         held, content, enters, skill = self._look_up(kind, state.held, state.cells[cell])
         return State(
             cells=jnp.where(jnp.arange(CELLS, dtype=jnp.uint8) == cell, content, state.cells),
@@ -91,13 +93,15 @@ class Crafting(PureWorld):
         kinds = len(self.rules.things)
         here = jnp.arange(CELLS) == state.agent
         cells = state.cells + jnp.where(here, kinds * (1 + state.held.astype(jnp.int32)), 0)
-        blank, white = len(self._atlas) - 2, len(self._atlas) - 1
+        blank = len(self._atlas) - 2
+        white = len(self._atlas) - 1
         hand = jnp.full(SIZE, blank).at[0].set(jnp.where(state.held == NOTHING, blank, white))
         numbers = jnp.concatenate([cells, hand]).astype(self._atlas.numbers)
         return Tiled(numbers.reshape(SIZE + 1, SIZE), self._atlas)
 
-    decode = tiles
-    """What training sees of a stored step."""
+    def decode(self, step: State) -> Tiled:
+        """What training sees of a stored step."""
+        return self.tiles(step)
 
     def count_skills(self, task: Array) -> Array:
         """How often an encoded task asks for each skill. uint8 [skill]"""
@@ -105,7 +109,8 @@ class Crafting(PureWorld):
 
     def horizon(self, sizes: Sequence[int]) -> int:
         """By the number of skills: the paper's figures, straight lines between and beyond."""
-        known, skills = sorted(HORIZONS), sum(sizes)
+        known = sorted(HORIZONS)
+        skills = sum(sizes)
         if skills <= known[-1]:
             return int(np.interp(skills, known, [HORIZONS[n] for n in known]))
         return -(-HORIZONS[known[-1]] * skills // known[-1])
@@ -133,7 +138,8 @@ class Crafting(PureWorld):
     def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
         self.check_size(high)
         keys = jax.random.split(random_key(*seed), count)
-        return decode_tasks(jax.vmap(partial(self.sample_task, low=low, high=high))(keys), self.skills)
+        codes = jax.vmap(partial(self.sample_task, low=low, high=high))(keys)
+        return decode_tasks(np.asarray(codes), self.skills)
 
     def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
         return [self.sample_tasks((*seed, i), count, size, size) for i, size in enumerate(sizes)]
@@ -212,7 +218,8 @@ class Crafting(PureWorld):
 
     def _needs(self, task: Array) -> Array:
         """How many of each thing must be there at first: tools, and targets that no earlier skill makes."""
-        kinds, skill = jnp.arange(len(self.rules.things)), jnp.maximum(task, 0)
+        kinds = jnp.arange(len(self.rules.things))
+        skill = jnp.maximum(task, 0)
         asked = (task != NO_SKILL)[:, None]
         used = jnp.cumsum((jnp.asarray(self.rules.target)[skill][:, None] == kinds) & asked, axis=0)
         made = (jnp.asarray(self.rules.product)[skill][:, None] == kinds) & asked
@@ -220,7 +227,7 @@ class Crafting(PureWorld):
         tools = (jnp.asarray(self.rules.tool)[skill][:, None] == kinds) & asked
         return jnp.max(jnp.maximum(used - made_before, tools), axis=0).at[NOTHING].set(0)
 
-    def _look_up(self, kind: Array, held: Array, cell: Array) -> tuple[Array, Array, Array, Array]:
+    def _look_up(self, kind: Array, held: AnyArray, cell: Array) -> tuple[Array, Array, Array, Array]:
         """A row of the table of outcomes, fetched as one packed word."""
         kinds = len(self.rules.things)
         word = jnp.asarray(self._outcomes)[(kind.astype(jnp.int32) * kinds + held) * kinds + cell]

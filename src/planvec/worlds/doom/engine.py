@@ -31,8 +31,9 @@ ENGINE_ERRORS = (
 )
 SMALL, LARGE = (160, 120), (320, 240)  # width and height; the engine has none smaller
 
-_GUARD, _SWEEP = ([sys.executable, "-IS", str(Path(__file__).with_name(name))] for name in ("guard.py", "sweep.py"))
-_HIDDEN = tuple(round(SCALE * coordinate) for coordinate in CLOSET)
+_GUARD = [sys.executable, "-IS", str(Path(__file__).with_name("guard.py"))]
+_SWEEP = [sys.executable, "-IS", str(Path(__file__).with_name("sweep.py"))]
+_HIDDEN = (round(SCALE * CLOSET[0]), round(SCALE * CLOSET[1]))
 _ANGLES = np.rint(65536 / HEADINGS * np.arange(HEADINGS)).astype(int).tolist()  # as fractions of Doom's circle
 
 
@@ -48,23 +49,27 @@ class Engine:
         ):
             self.game = _start(level, LARGE if large else SMALL, Path(folder))
             _forget_shared_memory()
+            assert sweeper.stdin is not None  # as it is a pipe
             sweeper.stdin.write(b"started\n")
 
     def draw(self, states: State) -> np.ndarray:
         """A picture of each. uint8 [state, height, width, 3]"""
-        pictures = [self._draw(*state) for state in zip(*(part.tolist() for part in states), strict=True)]
-        return np.stack(pictures)
+        agents, markers, visited = (part.tolist() for part in states)
+        return np.stack([self._draw(*state) for state in zip(agents, markers, visited, strict=True)])
 
     def close(self) -> None:
         self.game.close()
 
     def pose(self) -> tuple[float, float, float]:
         """Where the engine has the agent: x and y in map units, and degrees."""
-        return tuple(self.game.get_state().game_variables)
+        variables = self.game.get_state().game_variables
+        assert variables is not None  # as `_start` asks for them
+        x, y, degrees = variables
+        return x, y, degrees
 
     def _draw(self, agent: list[int], markers: list[list[int]], visited: list[bool]) -> np.ndarray:
-        for number, place in enumerate(markers):
-            self._show(number, _HIDDEN if visited[number] else tuple(place))
+        for number, (x, y) in enumerate(markers):
+            self._show(number, _HIDDEN if visited[number] else (x, y))
         self._run(PLACE_AGENT, *agent[:2], _ANGLES[agent[2]])
         self.game.advance_action(1)  # scripts do their work at the beginning of a tic, pictures are drawn at its end
         picture = self.game.get_state().screen_buffer
@@ -116,7 +121,8 @@ def _start(level: str, size: tuple[int, int], folder: Path) -> vizdoom.DoomGame:
 
 def _guarded(engine: str, folder: Path) -> Path:
     """A program that is the engine, but dies with this process."""
-    script, command = folder / "engine", [*_GUARD, str(os.getpid()), engine]
+    script = folder / "engine"
+    command = [*_GUARD, str(os.getpid()), engine]
     script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     script.chmod(0o700)
     return script

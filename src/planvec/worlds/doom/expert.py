@@ -51,10 +51,11 @@ def _ways(level: Level, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
 def _clear(level: Level, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Whether one can walk straight from here to there: no axis separates a line from a wall that it meets. […]"""
     walls = np.array(level.walls)
-    middle, half = (walls[:, :2] + walls[:, 2:]) / 2, (walls[:, 2:] - walls[:, :2]) / 2 + CLEARANCE  # [wall, 2]
+    middle = (walls[:, :2] + walls[:, 2:]) / 2  # [wall, 2]
+    half = (walls[:, 2:] - walls[:, :2]) / 2 + CLEARANCE  # [wall, 2]
     apart = ((starts + ends) / 2)[..., None, :] - middle
     reach = np.broadcast_to(((ends - starts) / 2)[..., None, :], apart.shape)
     beside = (np.abs(apart) >= half + np.abs(reach)).any(axis=-1)
     across = np.abs(reach[..., 0] * apart[..., 1] - reach[..., 1] * apart[..., 0])
     past = across >= half[:, 0] * np.abs(reach[..., 1]) + half[:, 1] * np.abs(reach[..., 0])
-    return (beside | past).all(axis=-1)
+    return np.all(beside | past, axis=-1)

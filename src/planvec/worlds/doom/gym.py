@@ -52,11 +52,12 @@ class DoomEnv(gymnasium.Env):
         wanted = (options or {}).get("task", self.task)
         self._task = self._random_task() if wanted is None else self._parse(wanted)
         self._asked = self.world.asked([self._task])[0].astype(bool)
-        self._time, self._horizon = 0, self.world.horizon([len(self._task)])
+        self._time = 0
+        self._horizon = self.world.horizon([len(self._task)])
         agent, markers = random_scene(self.np_random, self.world.level)
         self._state = beginning(agent[None], markers[None])
         self._trail = [self._state.agent[0, :2]]
-        return self._observe(), self._info()
+        return self._observe(self._state), self._info(self._state)
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict]:
         if self._state is None:
@@ -70,14 +71,16 @@ class DoomEnv(gymnasium.Env):
         after = self._state.visited[0]
         terminated = bool(np.all(after | ~self._asked))
         truncated = self._time >= self._horizon and not terminated
-        return self._observe(), float(np.sum(after & ~before & self._asked)), terminated, truncated, self._info()
+        reward = float(np.sum(after & ~before & self._asked))
+        return self._observe(self._state), reward, terminated, truncated, self._info(self._state)
 
     def render(self) -> np.ndarray | None:
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before render()")
         if self.render_mode is None:
             return None
-        return self.world.draw(State(*(part[0] for part in self._state)), np.stack(self._trail))
+        agent, markers, visited = self._state
+        return self.world.draw(State(agent[0], markers[0], visited[0]), np.stack(self._trail))
 
     def close(self) -> None:
         self.world.close()
@@ -90,15 +93,16 @@ class DoomEnv(gymnasium.Env):
     def _random_task(self) -> Task:
         return self.world.sample_tasks((int(self.np_random.integers(2**32)),), 1, *self.skills)[0]
 
-    def _observe(self) -> Observation:
-        return {name: part[0] for name, part in self.world.observe(self._state).items()}
+    def _observe(self, state: State) -> Observation:
+        return {name: part[0] for name, part in self.world.observe(state).items()}
 
-    def _info(self) -> dict[str, Any]:
-        visited = dict(zip(WAYPOINTS, self._state.visited[0].tolist(), strict=True))
+    def _info(self, state: State) -> dict[str, Any]:
+        visited = dict(zip(WAYPOINTS, state.visited[0].tolist(), strict=True))
         return {"task": self._task, "visited": visited}
 
 
 def _spaces(world: Doom) -> tuple[Dict, Discrete]:
-    low, high = (np.tile(np.float32(row), (world.space.waypoints, 1)) for row in ((-FAR, -FAR, 0), (FAR, FAR, 1)))
+    low = np.tile(np.array([-FAR, -FAR, 0], np.float32), (world.space.waypoints, 1))
+    high = np.tile(np.array([FAR, FAR, 1], np.float32), (world.space.waypoints, 1))
     seen = Dict(image=Box(0, 255, world.space.image, np.uint8), waypoints=Box(low, high, dtype=np.float32))
     return seen, Discrete(world.space.actions)

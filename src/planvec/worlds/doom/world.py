@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,14 +36,14 @@ class Doom(HostedWorld):
     A demonstration is kept as its scene and its actions: all states follow from them, and the images from the states.
     """
 
-    space = View(IMAGE, len(WAYPOINTS), len(ACTIONS))
-    conditions = ("1", "2", "1+1", "2+2")
-    glance = ("1", "1+1")
+    space: ClassVar[View] = View(IMAGE, len(WAYPOINTS), len(ACTIONS))
+    conditions: tuple[str, ...] = ("1", "2", "1+1", "2+2")
+    glance: tuple[str, ...] = ("1", "1+1")
     pairs = 20_000
     sizes = (1, 3)
     skills = WAYPOINTS
-    examples = (("A",), ("C",))
-    too_much = "-{0}"
+    examples: tuple[Task, Task] = (("A",), ("C",))
+    too_much: str | None = "-{0}"
 
     def __init__(self, level: str = "open", flags: bool = True, workers: int | None = None) -> None:
         """`level`: "open" is one room of 12 metres, "rooms" are four of 8. `flags`: whether agents are told outright
@@ -52,7 +52,9 @@ class Doom(HostedWorld):
         if level not in LEVELS:
             raise InputError(f"the levels are {' and '.join(LEVELS)}; there is no '{level}'")
         check_installed()
-        self.level, self.flags, self._workers = LEVELS[level], flags, workers
+        self.level = LEVELS[level]
+        self.flags = flags
+        self._workers = workers
         self.name = "doom" + "-rooms" * (level == "rooms") + "-noflags" * (not flags)
         self._told = np.array([1, 1, flags], np.float32)
 
@@ -68,8 +70,8 @@ class Doom(HostedWorld):
     def close(self) -> None:
         """End the engines; they start anew when needed."""
         for name in ("pool", "camera"):
-            if name in self.__dict__:
-                self.__dict__.pop(name).close()
+            if name in vars(self):
+                vars(self).pop(name).close()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -163,7 +165,8 @@ class Doom(HostedWorld):
 
     def draw(self, step: Any, trail: np.ndarray | None = None) -> np.ndarray:
         """What the agent sees, in better quality, beside a map; `trail`: where it has been, as in a State."""
-        state = State(*(np.asarray(part)[None] for part in _state(step)))
+        agent, markers, visited = (np.asarray(part)[None] for part in _state(step))
+        state = State(agent, markers, visited)
         return self._picture(self.camera.draw(state)[0], state, trail)
 
     def film(self, steps: Any, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -181,7 +184,7 @@ class Doom(HostedWorld):
 
     def _picture(self, view: np.ndarray, state: State, trail: np.ndarray | None) -> np.ndarray:
         trail = np.empty((0, 2)) if trail is None else trail
-        return beside_map(view, draw_map(self.level, *(part[0] for part in state), trail))
+        return beside_map(view, draw_map(self.level, state.agent[0], state.markers[0], state.visited[0], trail))
 
 
 class DoomSession(Session):
@@ -198,11 +201,13 @@ class DoomSession(Session):
 
     def step(self, actions: np.ndarray) -> np.ndarray:
         """Nothing can break down here, as an engine that does is replaced."""
-        self._states, self._seen = step(self._world.level, self._states, np.asarray(actions)), None
+        self._states = step(self._world.level, self._states, np.asarray(actions))
+        self._seen = None
         return np.ones(len(self._states.agent), bool)
 
     def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        visited, wanted = self._states.visited, asked > 0
+        visited = self._states.visited
+        wanted = asked > 0
         return np.all(visited | ~wanted, axis=1), ~np.any(visited & ~wanted, axis=1)
 
     def steps(self) -> State:

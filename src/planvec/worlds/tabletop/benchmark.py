@@ -89,4 +89,4 @@ def _pictures(world: Tabletop, warn: Callable[[str], None]) -> Iterator[Row]:
     except InputError as error:
         warn(f"pictures were not measured: {error}")
         return
-    yield Row(f"planvec tabletop, pictures of {PICTURE['width']}×{PICTURE['height']}", "pictures/s", 1, per_second)
+    yield Row("planvec tabletop, pictures of {}×{}".format(*PICTURE), "pictures/s", 1, per_second)

@@ -1,3 +1,5 @@
+# pyright: reportAttributeAccessIssue=false
+# (mujoco has no stubs)
 """Pictures of the table, with a display or without one."""
 
 import ctypes

@@ -1,3 +1,5 @@
+# pyright: reportAttributeAccessIssue=false
+# (mujoco has no stubs)
 """MuJoCo, if it is installed."""
 
 from planvec.errors import InputError

@@ -5,6 +5,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.spaces import Box
 
 from planvec.errors import InputError
 from planvec.tasks import Task, parse_range, parse_task
@@ -26,6 +27,7 @@ class TabletopEnv(gymnasium.Env):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 2}  # noqa: RUF012
+    action_space: Box
 
     def __init__(
         self, task: str | Sequence[str] | None = None, skills: str = "1-2", render_mode: str | None = None
@@ -37,7 +39,8 @@ class TabletopEnv(gymnasium.Env):
         self.task = None if task is None else parse_task(task, self.world.skills)
         self.skills = parse_range(skills)
         self.render_mode = render_mode
-        self.observation_space, self.action_space = _spaces()
+        self.observation_space = _observations()
+        self.action_space = _actions()
         self._state: np.ndarray | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
@@ -46,21 +49,23 @@ class TabletopEnv(gymnasium.Env):
         wanted = (options or {}).get("task", self.task)
         self._task = self._random_task() if wanted is None else parse_task(wanted, self.world.skills)
         self._asked = self.world.asked([self._task])[0].astype(bool)
-        self._time, self._horizon = 0, self.world.horizon([len(self._task)])
+        self._time = 0
+        self._horizon = self.world.horizon([len(self._task)])
         self._state = self.world.simulator.place(random_layout(self.np_random, self._task))
-        return positions(self._state), self._info(sane=True)
+        return positions(self._state), self._info(self._state, sane=True)
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        action, before = self._on_table(action), self._holds()
+        action = self._on_table(action)
+        before = _holds(self._state)
         self._state, sane = self.world.simulator.pick_and_place(self._state, action)
         self._time += 1
-        after = self._holds()
+        after = _holds(self._state)
         reward = np.sum(after & self._asked) - np.sum(before & self._asked)
         terminated = bool(np.all(after | ~self._asked))
         truncated = not sane or (self._time >= self._horizon and not terminated)
-        return positions(self._state), float(reward), terminated, truncated, self._info(sane)
+        return positions(self._state), float(reward), terminated, truncated, self._info(self._state, sane)
 
     def render(self) -> np.ndarray | None:
         if self._state is None:
@@ -72,33 +77,38 @@ class TabletopEnv(gymnasium.Env):
 
     def _on_table(self, action: Any) -> np.ndarray:
         """The action, if it is one."""
-        action, (x, y) = check_action(action).astype(np.float32), TABLE
+        action = check_action(action).astype(np.float32)
         if np.any(np.abs(action) > self.action_space.high):
+            x, y = TABLE
             raise InputError(
                 f"an action (x0, y0, x1, y1) stays on the table: x from {-x} to {x} and y from {-y} to {y} metres; "
                 f"got {action.tolist()}"
             )
         return action
 
-    def _holds(self) -> np.ndarray:
-        """The skills whose relations hold, and whether the box is closed. bool [21]"""
-        seen = positions(self._state)
-        return np.append(relations(seen), closed(seen))
-
     def _random_task(self) -> Task:
         return self.world.sample_tasks((int(self.np_random.integers(2**32)),), 1, *self.skills)[0]
 
-    def _info(self, sane: bool) -> dict[str, Any]:
-        holds = dict(zip(self.world.skills, self._holds()[:LID_ON].tolist(), strict=True))
+    def _info(self, state: np.ndarray, sane: bool) -> dict[str, Any]:
+        holds = dict(zip(self.world.skills, _holds(state)[:LID_ON].tolist(), strict=True))
         return {"task": self._task, "skills_hold": holds, "diverged": not sane}
 
 
-def _spaces() -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
-    """Where things can be, and where the hand may be sent."""
+def _holds(state: np.ndarray) -> np.ndarray:
+    """The skills whose relations hold, and whether the box is closed. bool [21]"""
+    seen = positions(state)
+    return np.append(relations(seen), closed(seen))
+
+
+def _observations() -> Box:
+    """Where things can be."""
     x, y = np.add(TABLE, OFF_TABLE)
-    low, high = np.tile([-x, -y, -OFF_TABLE], len(OBJECTS)), np.tile([x, y, HIGHEST], len(OBJECTS))
-    reach = np.float32([*TABLE, *TABLE])
-    return (
-        gymnasium.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32),
-        gymnasium.spaces.Box(-reach, reach, dtype=np.float32),
-    )
+    low = np.tile(np.array([-x, -y, -OFF_TABLE], np.float32), len(OBJECTS))
+    high = np.tile(np.array([x, y, HIGHEST], np.float32), len(OBJECTS))
+    return Box(low, high, dtype=np.float32)
+
+
+def _actions() -> Box:
+    """Where the hand may be sent."""
+    reach = np.array([*TABLE, *TABLE], np.float32)
+    return Box(-reach, reach, dtype=np.float32)

@@ -33,7 +33,7 @@ PITCH = 0.005  # the side of a cell
 LID_HOME = (0.0, 0.105)  # where the lid goes while the box is open
 CUBE_HOME = (-0.20, 0.0)  # near here goes a cube that is in the way
 
-HALVES = (*(CUBE for _ in CUBES), BOX_INNER + 2 * BOX_WALL, LID[0])  # half the side of each object
+HALVES = (*[CUBE] * len(CUBES), BOX_INNER + 2 * BOX_WALL, LID[0])  # half the side of each object
 
 Square = tuple[float, float, float]  # x and y of a thing's middle, half its side
 _KEPT_FOR_LID: Square = (*LID_HOME, LID[0])
@@ -49,13 +49,18 @@ class _Grid:
     @cached_property
     def axes(self) -> tuple[np.ndarray, np.ndarray]:
         """x of the cells' columns, y of their rows."""
-        counts = (int((side - self.half - WALL_GAP) / PITCH + 1e-6) for side in TABLE)
-        return tuple(PITCH * np.arange(-count, count + 1) for count in counts)
+        return self._axis(TABLE[0]), self._axis(TABLE[1])
+
+    def _axis(self, side: float) -> np.ndarray:
+        """The middles of cells, along a side of the table."""
+        count = int((side - self.half - WALL_GAP) / PITCH + 1e-6)
+        return PITCH * np.arange(-count, count + 1)
 
     @cached_property
     def edge(self) -> tuple[float, float]:
         """The lowest x and y."""
-        return tuple(float(axis[0]) for axis in self.axes)
+        x, y = self.axes
+        return float(x[0]), float(y[0])
 
     @cached_property
     def cells(self) -> np.ndarray:
@@ -113,7 +118,9 @@ def random_layout(rng: np.random.Generator, task: Task = ()) -> np.ndarray:
 def layout_with(rng: np.random.Generator, inside: str | None) -> np.ndarray:
     """A random scene with this cube in the closed box, or none. float64 [6, 3]"""
     positions = np.zeros((len(OBJECTS), 3))
-    x, y = _draw(_LID, _LID.free([_KEPT_FOR_LID], GAP), rng)
+    spot = _draw(_LID, _LID.free([_KEPT_FOR_LID], GAP), rng)
+    assert spot is not None  # there is room for the box on an empty table
+    x, y = spot
     positions[BOX_AT] = x, y, 0.0
     positions[LID_AT] = x, y, BOX_HEIGHT + LID[2]
     taken = [_KEPT_FOR_LID, (x, y, HALVES[BOX_AT])]
@@ -160,4 +167,7 @@ def _nearest(grid: _Grid, cells: np.ndarray) -> tuple[float, float] | None:
     """The free cell that is nearest to home."""
     free = cells.ravel()[grid.homewards]
     first = int(free.argmax())
-    return tuple(grid.cells[grid.homewards[first]].tolist()) if free[first] else None
+    if not free[first]:
+        return None
+    x, y = grid.cells[grid.homewards[first]].tolist()
+    return x, y

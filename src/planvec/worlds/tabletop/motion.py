@@ -61,12 +61,15 @@ def plan(solids: Solids, start: Pose, action: np.ndarray) -> list[Pose]:
     """The poses of a pick-and-place: to the thing, close, to its new place, open, up."""
     x0, y0, x1, y1 = action.tolist()
     target = find_target(solids, x0, y0)
-    pick = None if target is None else _grasp(solids, target, x0, y0)
+    if target is None:
+        return _grope(solids, start, x0, y0, x1, y1)
+    pick = _grasp(solids, target, x0, y0)
     if pick is None:
         return _grope(solids, start, x0, y0, x1, y1)
     load, rest = _lift(solids, target, pick)
     half = float(solids.high[target, 0] - solids.low[target, 0]) / 2
-    held, drop = _shut(pick, CLOSING), _put_down(rest, load, half, x1, y1)
+    held = _shut(pick, CLOSING)
+    drop = _put_down(rest, load, half, x1, y1)
     leave = drop._replace(z=drop.z + float(load.high[2]) + BELOW + CLEARANCE, wait=SETTLING)
     return [*_hop(solids, EMPTY_HAND, start, pick), held, *_hop(rest, load, held, _shut(drop)), drop, leave]
 

@@ -54,7 +54,10 @@ class Pool(pool.Pool):
         """The states after an action each, and whether the physics stayed sane. [n, state] and [n, 4], bool [n]"""
         states = check_numbers(states, ("n", self.state_size), "states")
         actions = check_numbers(actions, (len(states), 4), "actions (x0, y0, x1, y1)")
-        return self._have("step", states, actions) if len(states) else (states.copy(), np.empty(0, bool))
+        if not len(states):
+            return states.copy(), np.empty(0, bool)
+        after, sane = self._have("step", states, actions)
+        return after, sane
 
     def attempt(self, codes: np.ndarray, seeds: np.ndarray, noise: float) -> Attempts:
         """The expert's attempts at encoded tasks, each with a seed of its own. [n, skill] and [n, words]"""
@@ -62,5 +65,5 @@ class Pool(pool.Pool):
 
     def _have(self, do: str, *batch: np.ndarray) -> Arrays:
         """Something done by all workers, the results put together in order."""
-        pieces = ((do, *(array[part] for array in batch)) for part in self.parts(len(batch[0])))
+        pieces = ((do, *[array[part] for array in batch]) for part in self.parts(len(batch[0])))
         return tuple(np.concatenate(column) for column in zip(*self.share(pieces), strict=True))

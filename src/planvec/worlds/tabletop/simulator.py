@@ -1,3 +1,5 @@
+# pyright: reportAttributeAccessIssue=false
+# (mujoco has no stubs)
 """Pick-and-place as a pure function of a state and an action: MuJoCo's physics, an arm, a grasp held by friction.
 
 A state is a flat vector: all that the physics needs to go on from it exactly as it would have gone on by itself.
@@ -92,7 +94,8 @@ class Simulator:
 
         `watch` is called 25 times for every second that passes on the table; `render()` then draws what there is.
         """
-        state, action = check_numbers(state, (self.state_size,), "a state"), check_action(action)
+        state = check_numbers(state, (self.state_size,), "a state")
+        action = check_action(action)
         self._restore(state)
         start = Pose(*arm.grip_at(self.data.ctrl[:5]).tolist(), *self.data.ctrl[5:].tolist())
         goals = motion.trajectory(start, motion.plan(self._solids(), start, action))
@@ -134,15 +137,15 @@ class Simulator:
 
     def _solids(self) -> Solids:
         """The upright boxes round the objects' parts, which may be turned or tilted."""
-        middle, turn = self.data.geom_xpos[self._parts], self.data.geom_xmat[self._parts].reshape(-1, 3, 3)
+        middle = self.data.geom_xpos[self._parts]
+        turn = self.data.geom_xmat[self._parts].reshape(-1, 3, 3)
         half = np.einsum("pij,pj->pi", np.abs(turn), self.model.geom_size[self._parts])
         return Solids(middle - half, middle + half)
 
     def _run(self, controls: np.ndarray, watch: Callable[["Simulator"], None] | None = None) -> None:
-        model, data, goal = self.model, self.data, self.data.ctrl
         for step, control in enumerate(controls):
-            goal[:] = control
-            mujoco.mj_step(model, data)
+            self.data.ctrl[:] = control
+            mujoco.mj_step(self.model, self.data)
             if watch is not None and step % WATCH == 0:
                 watch(self)
 

@@ -141,7 +141,7 @@ def _objects(positions: np.ndarray) -> np.ndarray:
 
 def _within(offsets: np.ndarray, limits: np.ndarray) -> np.ndarray:
     """Whether an offset keeps its limits along all axes. [..., 3] to bool [...]"""
-    return (np.abs(offsets) <= limits).all(axis=-1)
+    return np.all(np.abs(offsets) <= limits, axis=-1)
 
 
 def _stands_on_itself(cube: str, bases: dict[str, str]) -> bool:
@@ -149,5 +149,7 @@ def _stands_on_itself(cube: str, bases: dict[str, str]) -> bool:
     for _ in bases:
         if under == cube:
             return True
-        under = bases.get(under)
+        if under not in bases:
+            return False
+        under = bases[under]
     return False

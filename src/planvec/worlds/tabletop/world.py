@@ -26,7 +26,7 @@ from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, compatible, g
 HORIZONS = {(1,): 6, (2,): 12, (1, 1): 10}
 DRAWS, LEAST_DRAW = 100, 64  # of parts for sums, before giving up; and how many are drawn at once, at least
 ATTEMPTS = 256  # made at once: a second or two of work
-PICTURE = {"width": 320, "height": 240}
+PICTURE = (320, 240)  # width and height
 SKIPPED = 2  # of so many pictures that the simulator offers, one is in a film
 
 
@@ -35,14 +35,14 @@ class Tabletop(HostedWorld):
 
     name = "tabletop"
     space = Objects(len(OBJECTS), tuple(CORNERS.values()), 2 * CUBE)
-    conditions = ("1", "2", "1+1")
-    glance = ("1", "1+1")
+    conditions: tuple[str, ...] = ("1", "2", "1+1")
+    glance: tuple[str, ...] = ("1", "1+1")
     pairs = 90_000
     fps = 12
     skills = SKILLS
-    examples = (("Stack(red,blue)",), ("PlaceInBox(green)",))
-    too_much = "{1} - {0}"
-    painter = Painter(painter.start)
+    examples: tuple[Task, Task] = (("Stack(red,blue)",), ("PlaceInBox(green)",))
+    too_much: str | None = "{1} - {0}"
+    painter: Painter | None = Painter(painter.start)
 
     def __init__(self, workers: int | None = None) -> None:
         """`workers`: processes that simulate, as many as there are cores unless told. It changes no result."""
@@ -111,7 +111,9 @@ class Tabletop(HostedWorld):
         )
 
     def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        first, last, steps = demos.first_steps, demos.last_steps, demos.stored["steps"]
+        steps = demos.stored["steps"]
+        first = demos.first_steps
+        last = demos.last_steps
         padded = np.minimum(first[:, None] + np.arange(demos.lengths.max() + 1), last[:, None])
         return steps[first], steps[last], goals(steps[padded]).astype(np.int32)
 
@@ -123,8 +125,8 @@ class Tabletop(HostedWorld):
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> np.ndarray:
         """States of the simulator. [task, state]"""
-        rngs = [generator((*seed, i)) for i in range(len(tasks))]
-        return self.pool.place(np.stack([layouts.random_layout(*both) for both in zip(rngs, tasks, strict=True)]))
+        drawn = [layouts.random_layout(generator((*seed, i)), task) for i, task in enumerate(tasks)]
+        return self.pool.place(np.stack(drawn))
 
     def start(self, scenes: np.ndarray) -> "TabletopSession":
         return TabletopSession(self.pool, scenes)
@@ -150,14 +152,14 @@ class Tabletop(HostedWorld):
     def draw(self, step: np.ndarray) -> np.ndarray:
         """A picture of a state of the simulator, or of positions alone."""
         state = self.simulator.place(step.reshape(len(OBJECTS), 3)) if step.shape == (3 * len(OBJECTS),) else step
-        return self.simulator.render(state, **PICTURE)
+        return self.simulator.render(state, *PICTURE)
 
     def film(self, states: np.ndarray, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """The arm on its way: every action is simulated again, which gives exactly what it gave before."""
         yield 0, self.draw(states[0])
         for time, (state, action) in enumerate(zip(states[:-1], actions, strict=True)):
             seen: list[np.ndarray] = []
-            watch = _every(SKIPPED, lambda simulator, seen=seen: seen.append(simulator.render(**PICTURE)))
+            watch = _every(SKIPPED, lambda simulator, seen=seen: seen.append(simulator.render(None, *PICTURE)))
             self.simulator.pick_and_place(state, action, watch)
             yield from ((time, picture) for picture in seen)
             yield time + 1, self.draw(states[time + 1])
@@ -170,7 +172,8 @@ class TabletopSession(Session):
     """Episodes under way. The simulator remembers nothing, so a state is all there is to keep of each."""
 
     def __init__(self, pool: Pool, states: np.ndarray) -> None:
-        self._pool, self._states = pool, states
+        self._pool = pool
+        self._states = states
         self._at_first = relations(positions(states))
 
     def observe(self) -> np.ndarray:
@@ -183,8 +186,9 @@ class TabletopSession(Session):
     def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nothing else: no relation that was neither asked for nor there at first, and the box closed."""
         now = self.observe()
-        held, wanted = relations(now), asked.astype(bool)
-        return met(wanted, now), closed(now) & ~np.any(held & ~wanted[:, :LID_ON] & ~self._at_first, axis=1)
+        wanted = asked.astype(bool)
+        unasked = relations(now) & ~wanted[:, :LID_ON] & ~self._at_first
+        return met(wanted, now), closed(now) & ~np.any(unasked, axis=1)
 
     def steps(self) -> np.ndarray:
         return self._states
