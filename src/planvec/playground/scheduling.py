@@ -48,7 +48,8 @@ class Rounds:
         self._painters.shutdown(wait=False, cancel_futures=True)
 
     async def _go_on(self) -> None:
-        loop, most = asyncio.get_running_loop(), MOST
+        loop = asyncio.get_running_loop()
+        most = MOST
         while True:
             await self._wanted.wait()
             due = [episode for episode in self.watchers if episode.due][:most]

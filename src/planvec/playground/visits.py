@@ -131,12 +131,15 @@ class Visit:
     async def _demonstrate(self, message: Message) -> Message:
         """A demonstration by the expert."""
         name = self._free_name(message)
-        task, seed = self._task(message), _whole(message, "seed", SEEDS)
+        task = self._task(message)
+        seed = _whole(message, "seed", SEEDS)
         return await self._put(name, await self.shared.do(self.shared.world.demonstrate, task, seed))
 
     async def _replay(self, message: Message) -> Message:
         """A demonstration that somebody gave before, from its scene and its actions."""
-        name, seed, moves = self._free_name(message), _whole(message, "seed", SEEDS), _field(message, "moves", str)
+        name = self._free_name(message)
+        seed = _whole(message, "seed", SEEDS)
+        moves = _field(message, "moves", str)
         if not moves.isdecimal() or not moves.isascii():
             raise InputError("moves are numbers of actions, a digit each")
 
@@ -171,7 +174,8 @@ class Visit:
     async def _read(self, message: Message) -> Message:
         """What a plan holds, in words, in numbers and on the map; and what each demonstration does."""
         actor_name = _field(message, "agent", str)
-        expression, actor = self._expression(message), self.shared.actor(actor_name)
+        expression = self._expression(message)
+        actor = self.shared.actor(actor_name)
         demos = self._demos()
         task = terms.wanted(expression, demos)
         self.shared.world.asked([task])  # complains where that cannot be asked for
@@ -190,7 +194,8 @@ class Visit:
     async def _run(self, message: Message) -> Message:
         """Let one agent or two act on a plan; how far, `want` will say."""
         names = _field(message, "agents", list)
-        seed, expression = _whole(message, "seed", SEEDS), self._expression(message)
+        seed = _whole(message, "seed", SEEDS)
+        expression = self._expression(message)
         if not 1 <= len(names) <= AGENTS or not all(isinstance(name, str) for name in names):
             raise InputError(f"name one agent, or {AGENTS} to compare")
         demos = self._demos()

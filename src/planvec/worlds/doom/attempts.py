@@ -32,15 +32,20 @@ def attempt(level: Level, codes: np.ndarray, seeds: np.ndarray, noise: float) ->
     Everything random about an attempt follows from its seed. [attempt, words]
     """
     agent, markers, wild = _draw(level, seeds, noise)
-    actions, lengths = np.zeros(wild.shape, np.uint8), np.zeros(len(codes), np.int32)
-    state, visited, going = beginning(agent, markers), np.zeros(markers.shape[:2], bool), np.arange(len(codes))
+    actions = np.zeros(wild.shape, np.uint8)
+    lengths = np.zeros(len(codes), np.int32)
+    visited = np.zeros(markers.shape[:2], bool)
+    going = np.arange(len(codes))  # the attempts that go on; `state` and `targets` are theirs
+    state = beginning(agent, markers)
     limits = PATIENCE * np.sum(codes != NO_SKILL, axis=1)
     for time in range(limits.max()):
         targets = _targets(codes[going], state.visited)
         left = np.flatnonzero((targets != NO_SKILL) & (time < limits[going]))
         if not len(left):
             break
-        going, state, targets = going[left], state.take(left), targets[left]
+        going = going[left]
+        state = state.take(left)
+        targets = targets[left]
         chance = wild[going, time]
         actions[going, time] = np.where(chance < 0, choose(level, state, targets), chance)
         state = step(level, state, actions[going, time])
@@ -52,8 +57,9 @@ def retrace(level: Level, begin: State, actions: np.ndarray, lengths: np.ndarray
     """All states of episodes whose actions lie end to end, end to end as well: one more than actions for each."""
     first_actions = starts_of(lengths)
     first_steps = starts_of(lengths + 1)
-    every = State(*(np.repeat(part, lengths + 1, axis=0) for part in begin))
-    state, going = begin, np.arange(len(lengths))
+    every = State._make(np.repeat(part, lengths + 1, axis=0) for part in begin)
+    state = begin
+    going = np.arange(len(lengths))
     for time in range(lengths.max(initial=0)):
         left = np.flatnonzero(lengths[going] > time)
         going = going[left]
@@ -69,7 +75,8 @@ def _draw(level: Level, seeds: np.ndarray, noise: float) -> tuple[np.ndarray, np
     As many for every task, so that an attempt does not depend on what is tried beside it.
     """
     most = PATIENCE * len(WAYPOINTS)
-    agents, markers, wild = [], [], np.full((len(seeds), most), -1, np.int8)
+    agents, markers = [], []
+    wild = np.full((len(seeds), most), -1, np.int8)
     for row, seed in zip(wild, seeds.tolist(), strict=True):
         rng = np.random.default_rng(seed)
         agent, there = random_scene(rng, level)

@@ -17,7 +17,7 @@ def start(level: str) -> Callable[[tuple[State, np.ndarray]], list[np.ndarray]]:
     def pictures(move: tuple[State, np.ndarray]) -> list[np.ndarray]:
         states, _ = move
         [view] = draw(states.take(slice(1, 2)))
-        now = State(*(part[1] for part in states))
+        now = State._make(part[1] for part in states)
         return [beside_map(view, draw_map(LEVELS[level], *now, trail=states.agent[:, :2]))]
 
     return pictures

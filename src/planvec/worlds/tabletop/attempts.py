@@ -39,8 +39,9 @@ def attempt(simulator: Simulator, task: Task, seed: Sequence[int], noise: float)
         if not sane:
             break
         states.append(state)
-    states, actions = np.stack(states), np.array(actions, np.float32).reshape(-1, 4)[: len(states) - 1]
-    return Attempt(states, actions, *_verdict(positions(states), task))
+    done = np.array(actions, np.float32).reshape(-1, 4)[: len(states) - 1]  # without one that broke the simulator
+    states = np.stack(states)
+    return Attempt(states, done, *_verdict(positions(states), task))
 
 
 def _verdict(steps: np.ndarray, task: Task) -> tuple[int, int]:
