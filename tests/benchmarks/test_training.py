@@ -18,6 +18,11 @@ SHAPES = {  # rows, columns, kernel area, inputs, outputs of the layers after th
 
 
 @pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
 def agent():
     return start(Config(agent="cpv-full").resolved()).agent
 
@@ -40,8 +45,7 @@ def test_the_peak_is_a_rate():
     assert training.matrix_peak(size=64) > 1e6
 
 
-def test_the_model_in_torch_is_ours(agent, batch):
-    torch = pytest.importorskip("torch")
+def test_the_model_in_torch_is_ours(torch, agent, batch):
     from planvec.benchmarks import torch_model
 
     model = torch_model.convert(agent)
@@ -51,9 +55,8 @@ def test_the_model_in_torch_is_ours(agent, batch):
     assert theirs == pytest.approx(float(ours), abs=1e-3)
 
 
-def test_torch_trains(agent, batch, monkeypatch):
+def test_torch_trains(torch, agent, batch, monkeypatch):
     """By updates of its own that make the loss of a batch fall."""
-    pytest.importorskip("torch")
     from planvec.benchmarks import torch_model
 
     loss, seen = torch_model.CPV.loss, []

@@ -13,14 +13,14 @@ from planvec.data.recordings import Recording
 from planvec.errors import InputError
 from planvec.tasks import NO_SKILL
 from planvec.worlds.crafting.expert import choose, tick_off
-from planvec.worlds.crafting.rules import ACTIONS, State
+from planvec.worlds.crafting.rules import ACTIONS, AnyArray, State
 
 if TYPE_CHECKING:
     from planvec.worlds.crafting.world import Crafting
 
 RUNNING, DONE, EXTRAS, FAILED = range(4)  # EXTRAS: did something that the task did not ask for
 CHUNK = 16  # steps between two looks at which attempts have ended
-ROUND = 64  # lengths are rounded up to multiples of this, so that few programs are ever compiled
+ROUND = 64  # lengths are rounded up, at least to this, so that few programs are ever compiled
 TRIES = 200  # attempts at one demonstration before giving up
 
 
@@ -42,6 +42,11 @@ def _begin(world: "Crafting", seed: Array, item: Array, attempt: Array, task: Ar
     key = jax.random.fold_in(jax.random.fold_in(seed, item), attempt)
     state = world.reset(key, task)
     return Attempt(state, state, task, task != NO_SKILL, jnp.int32(0), key, jnp.int32(0), jnp.uint8(RUNNING))
+
+
+@partial(jax.jit, static_argnames="world")
+def _begin_many(world: "Crafting", seed: Array, items: AnyArray, tries: AnyArray, tasks: AnyArray) -> Attempt:
+    return jax.vmap(partial(_begin, world, seed))(items, tries, tasks)
 
 
 def _advance(
@@ -82,7 +87,7 @@ def _chunk(
     keep_extras: bool,
 ) -> tuple[Attempt, Array]:
     """Begin the attempts marked fresh, then advance all by CHUNK steps. Actions come back as uint8 [step, attempt]."""
-    begun = jax.vmap(partial(_begin, world, seed))(items, tries, tasks)
+    begun = _begin_many(world, seed, items, tries, tasks)
     attempts = jax.vmap(lambda pick, new, old: jax.tree.map(lambda n, o: jnp.where(pick, n, o), new, old))(
         fresh, begun, attempts
     )
@@ -111,8 +116,8 @@ def record(
     limits = np.array([world.horizon([max(1, n)]) for n in np.sum(tasks != NO_SKILL, axis=1)], np.int32)
     pool = _Pool(_lanes(len(tasks)), int(limits.max()))
     kept = _Kept(tasks)
-    nothing = jnp.full((len(pool.item), tasks.shape[1]), NO_SKILL, jnp.int8)
-    attempts = jax.vmap(partial(_begin, world, seed))(jnp.asarray(pool.item), jnp.asarray(pool.tries), nothing)
+    nothing = np.full((len(pool.item), tasks.shape[1]), NO_SKILL, np.int8)
+    attempts = _begin_many(world, seed, pool.item, pool.tries, nothing)
     while kept.count < len(tasks):
         fresh = pool.fill(len(tasks))
         attempts, moves = _chunk(
@@ -211,7 +216,8 @@ def replay(world: "Crafting", demos: Recording, progress: Callable[[int], None],
         part = slice(begin, begin + most)
         first, actions = _padded(demos, part)
         states, _ = _replay(world, first, actions)
-        inside = np.arange(len(actions) + 1) <= demos.lengths[part][:, None]
+        inside = np.zeros((actions.shape[1], len(actions) + 1), bool)  # [demonstration, step]
+        inside[: len(demos.lengths[part])] = np.arange(len(actions) + 1) <= demos.lengths[part][:, None]
         parts.append(jax.tree.map(lambda leaf, inside=inside: np.asarray(leaf).swapaxes(0, 1)[inside], states))
         progress(int((demos.lengths[: part.stop] + 1).sum()))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
@@ -223,15 +229,18 @@ def final(world: "Crafting", demos: Recording) -> tuple[State, np.ndarray]:
     demo = np.arange(len(demos.lengths))
     last = jax.tree.map(lambda leaf: np.asarray(leaf)[demos.lengths, demo], states)
     inside = np.arange(len(skills))[:, None] < demos.lengths
-    events = (np.asarray(skills)[..., None] == np.arange(len(world.skills))) & inside[..., None]
+    events = (np.asarray(skills)[:, demo, None] == np.arange(len(world.skills))) & inside[..., None]
     return last, events.sum(axis=0, dtype=np.int32)
 
 
 def _padded(demos: Recording, part: slice) -> tuple[State, np.ndarray]:
-    """First states and actions [step, demonstration] of some demonstrations, the actions running over the end."""
+    """First states and actions [step, demonstration] of some demonstrations, the actions running over the end, and the
+    demonstrations too: the last one fills up to a round number."""
     longest = -(-int(demos.lengths.max()) // ROUND) * ROUND
     columns = np.minimum(demos.first_actions[part, None] + np.arange(longest), len(demos.actions) - 1)
-    return State(**{name: field[part] for name, field in demos.stored.items()}), demos.actions[columns].T
+    first = State(**{name: field[part] for name, field in demos.stored.items()})
+    first, actions = pad((first, demos.actions[columns]))
+    return first, actions.T
 
 
 @partial(jax.jit, static_argnames="world")
@@ -247,9 +256,9 @@ def _replay(world: "Crafting", first: State, actions: Array) -> tuple[State, Arr
 
 
 def _lanes(count: int) -> int:
-    """How many attempts to run at once: a power of two, so that few programs are ever compiled."""
+    """How many attempts to run at once: a round number, so that few programs are ever compiled."""
     most = 2048 if jax.default_backend() == "cpu" else 16384
-    return min(most, 1 << max(0, count - 1).bit_length())
+    return min(most, round_up(count))
 
 
 def _widen(tasks: np.ndarray) -> np.ndarray:
@@ -258,6 +267,15 @@ def _widen(tasks: np.ndarray) -> np.ndarray:
     return np.pad(tasks, ((0, 0), (0, width - tasks.shape[1])), constant_values=NO_SKILL)
 
 
+def round_up(count: int) -> int:
+    """To a power of two, 64 at least."""
+    return max(ROUND, 1 << (count - 1).bit_length())
+
+
 def pad(tree: Any) -> Any:
-    """Repeat the last row of all arrays up to a round length."""
-    return jax.tree.map(lambda leaf: np.pad(leaf, ((0, -len(leaf) % ROUND), *[(0, 0)] * (leaf.ndim - 1)), "edge"), tree)
+    """Repeat the last row of all arrays up to a round number of rows."""
+
+    def padded(leaf: Any) -> np.ndarray:
+        return np.pad(leaf, ((0, round_up(len(leaf)) - len(leaf)), *[(0, 0)] * (leaf.ndim - 1)), "edge")
+
+    return jax.tree.map(padded, tree)

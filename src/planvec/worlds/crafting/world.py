@@ -20,7 +20,7 @@ from planvec.data.tiles import Atlas, Tiled
 from planvec.errors import InputError
 from planvec.tasks import NO_SKILL, Task, check_seed, decode_tasks, encode_tasks, parse_task
 from planvec.worlds.crafting import attempts, render
-from planvec.worlds.crafting.attempts import pad
+from planvec.worlds.crafting.attempts import pad, round_up
 from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, AnyArray, Rules, State
 from planvec.worlds.protocol import Board, Player, Progress, PureWorld, no_progress, take
 from planvec.worlds.spaces import Images
@@ -123,7 +123,7 @@ class Crafting(PureWorld):
 
     def check_tasks(self, codes: np.ndarray) -> None:
         """Complain about an encoded task for which no scene has room."""
-        needs = np.maximum(self._least, jax.vmap(self._needs)(jnp.asarray(codes))).sum(axis=1)
+        needs = np.maximum(self._least, need_many(self, pad(codes))).sum(axis=1)
         if needs.max() >= CELLS:
             raise InputError(
                 f"the task needs {needs.max()} things at once, and the board has {CELLS} cells; ask for less"
@@ -137,9 +137,8 @@ class Crafting(PureWorld):
 
     def sample_tasks(self, seed: Sequence[int], count: int, low: int, high: int) -> list[Task]:
         self.check_size(high)
-        keys = jax.random.split(random_key(*seed), count)
-        codes = jax.vmap(partial(self.sample_task, low=low, high=high))(keys)
-        return decode_tasks(np.asarray(codes), self.skills)
+        codes = sample_many(self, random_key(*seed), round_up(count), low, high)
+        return decode_tasks(np.asarray(codes)[:count], self.skills)
 
     def sample_parts(self, seed: Sequence[int], count: int, sizes: Sequence[int]) -> list[list[Task]]:
         return [self.sample_tasks((*seed, i), count, size, size) for i, size in enumerate(sizes)]
@@ -164,15 +163,18 @@ class Crafting(PureWorld):
 
     def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """First and last observation of each demonstration, and how often each skill was done. int32 [demo, skill]"""
-        first = State(**demos.stored)
         last, done = attempts.final(self, demos)
-        return np.asarray(observe_many(self, first)), np.asarray(observe_many(self, last)), done
+        first, last = (
+            np.asarray(observe_many(self, pad(states)))[: len(done)] for states in (State(**demos.stored), last)
+        )
+        return first, last, done
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
         """A random scene for each task. [task]"""
         codes = encode_tasks(tasks, self.skills)
         self.check_tasks(codes)
-        return reset_many(self, jax.random.split(random_key(*seed), len(tasks)), codes)
+        scenes = reset_many(self, random_key(*seed), pad(codes))
+        return take(jax.tree.map(np.asarray, scenes), slice(len(tasks)))
 
     def demonstrate(
         self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
@@ -278,8 +280,18 @@ class Crafting(PureWorld):
 
 
 @partial(jax.jit, static_argnames="world")
-def reset_many(world: Crafting, keys: Array, tasks: Array) -> State:
-    return jax.vmap(world.reset)(keys, tasks)
+def reset_many(world: Crafting, key: Array, tasks: Array) -> State:
+    return jax.vmap(world.reset)(jax.random.split(key, len(tasks)), tasks)
+
+
+@partial(jax.jit, static_argnames="world")
+def need_many(world: Crafting, tasks: Array) -> Array:
+    return jax.vmap(world._needs)(tasks)
+
+
+@partial(jax.jit, static_argnames=("world", "count", "low", "high"))
+def sample_many(world: Crafting, key: Array, count: int, low: int, high: int) -> Array:
+    return jax.vmap(partial(world.sample_task, low=low, high=high))(jax.random.split(key, count))
 
 
 @partial(jax.jit, static_argnames="world")
