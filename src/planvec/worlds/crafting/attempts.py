@@ -13,7 +13,7 @@ from planvec.data.recordings import Recording
 from planvec.errors import InputError
 from planvec.tasks import NO_SKILL
 from planvec.worlds.crafting.expert import choose, tick_off
-from planvec.worlds.crafting.rules import ACTIONS, AnyArray, State
+from planvec.worlds.crafting.rules import ACTIONS, State
 
 if TYPE_CHECKING:
     from planvec.worlds.crafting.world import Crafting
@@ -45,7 +45,7 @@ def _begin(world: "Crafting", seed: Array, item: Array, attempt: Array, task: Ar
 
 
 @partial(jax.jit, static_argnames="world")
-def _begin_many(world: "Crafting", seed: Array, items: AnyArray, tries: AnyArray, tasks: AnyArray) -> Attempt:
+def _begin_many(world: "Crafting", seed: Array, items: Array, tries: Array, tasks: Array) -> Attempt:
     return jax.vmap(partial(_begin, world, seed))(items, tries, tasks)
 
 
