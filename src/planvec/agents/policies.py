@@ -37,6 +37,55 @@ class Head(eqx.Module):
     def greedy(self, outputs: Any) -> Array:
         """The best action."""
 
+    def stops(self, outputs: Any) -> Array:
+        """Whether the agent says that nothing is left to do, and so does nothing more: bool (N,). Most heads cannot."""
+        return jnp.zeros(len(jax.tree.leaves(outputs)[0]), bool)
+
+    @property
+    def can_stop(self) -> bool:
+        return False
+
+
+class Ending(NamedTuple):
+    """The outputs of Stopping."""
+
+    action: Any  # of the head that chooses the action
+    stop: Array  # (…), the logit of "nothing is left to do"
+
+
+class Stopping(Head):
+    """Another head, and beside it one more output that ends the episode."""
+
+    head: Head
+    end: Linear
+
+    def __init__(self, head: Head, inputs: int, *, key: Array):
+        self.head = head
+        self.end = Linear(inputs, 1, fan=-2, key=key)
+
+    def __call__(self, hidden: Array, now: Observation) -> Ending:
+        return Ending(self.head(hidden, now), self.end(hidden, out=jnp.float32)[..., 0])
+
+    def loss(self, outputs: Ending, action: Array) -> Array:
+        return self.head.loss(outputs.action, action)
+
+    def accuracy(self, outputs: Ending, action: Array) -> Array:
+        return self.head.accuracy(outputs.action, action)
+
+    def sample(self, outputs: Ending, key: Array) -> Array:
+        return self.head.sample(outputs.action, key)
+
+    def greedy(self, outputs: Ending) -> Array:
+        return self.head.greedy(outputs.action)
+
+    def stops(self, outputs: Ending) -> Array:
+        """Where that is likelier than not: an episode has many moments, and a stop cannot be taken back."""
+        return outputs.stop > 0
+
+    @property
+    def can_stop(self) -> bool:
+        return True
+
 
 class Categorical(Head):
     """Discrete actions; the outputs are logits (…, actions)."""
