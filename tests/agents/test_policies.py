@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from planvec.agents.encoders import ImageEncoder
-from planvec.agents.policies import METRES, AttendAndPlace, Categorical, PickAndPlace, Policy
+from planvec.agents.policies import METRES, AttendAndPlace, Categorical, LayeredPolicy, PickAndPlace
 
 SHAPE = (33, 30, 3)
 
 
 def test_features_reach_the_mlp_without_relu_beside_the_plan():
     network = ImageEncoder(SHAPE, observations=1, features=8, key=jax.random.key(0))
-    policy = Policy(network, (12, 5, 7), Categorical(7, 6, key=jax.random.key(2)), key=jax.random.key(1))
+    policy = LayeredPolicy(network, (12, 5, 7), Categorical(7, 6, key=jax.random.key(2)), key=jax.random.key(1))
     image = np.random.default_rng(0).integers(0, 256, (2, *SHAPE), np.uint8)
     plan = jnp.arange(8.0).reshape(2, 4)
     x = np.concatenate([network((image,)), plan], axis=-1)

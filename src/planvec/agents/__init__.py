@@ -1,6 +1,6 @@
-"""Agents: encoders, policies, how a plan reaches the policy, and the ten models of the paper."""
+"""Agents: encoders, policies, how a plan reaches the policy, and the models."""
 
 from planvec.agents.agent import Agent
-from planvec.agents.zoo import AGENTS, Spec, Weights, build, family
+from planvec.agents.zoo import AGENTS, Spec, Weights, build, family, networks_of
 
-__all__ = ["AGENTS", "Agent", "Spec", "Weights", "build", "family"]
+__all__ = ["AGENTS", "Agent", "Spec", "Weights", "build", "family", "networks_of"]

@@ -119,8 +119,14 @@ class Agent(eqx.Module):
         return self.read(self.remaining(plan, first, now)).most < HALF
 
     def cast(self, dtype: Any) -> Self:
-        """The same agent with its weights, and so its computations, in another dtype."""
-        return jax.tree.map(lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, self)
+        """The same agent with its weights, and so its computations, in another dtype; but for what keeps its own."""
+
+        def keeps(module: Any) -> bool:
+            return getattr(module, "keeps_precision", False)
+
+        return jax.tree.map(
+            lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, self, is_leaf=keeps
+        )
 
     @cached_property
     def fingerprint(self) -> str:

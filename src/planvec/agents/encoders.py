@@ -61,14 +61,14 @@ class Linear(eqx.Module):
 
 @own_gradient(2)
 def _product(x: Array, weight: Array, out: Any) -> Array:
-    """(N, inputs) · (inputs, outputs), in the dtype `out`; but gradients are computed in the weights' own."""
+    """(…, inputs) · (inputs, outputs), in the dtype `out`; but gradients are computed in the weights' own."""
     return jnp.matmul(x, weight, preferred_element_type=out)
 
 
 def _product_pull(out: Any, saved: tuple[Array, Array], y: Array) -> tuple[Array, Array]:
     x, weight = saved
     y = y.astype(weight.dtype)
-    return y @ weight.T, x.T @ y
+    return y @ weight.T, x.reshape(-1, x.shape[-1]).T @ y.reshape(-1, y.shape[-1])
 
 
 _product.defvjp(lambda x, weight, out: (_product(x, weight, out), (x, weight)), _product_pull)

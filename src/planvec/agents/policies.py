@@ -223,7 +223,20 @@ def _pick(of_objects: Array, which: Array) -> Array:
 
 
 class Policy(eqx.Module):
-    """π: what is seen → features, beside the plan → hidden layers → the head."""
+    """π: what is seen, and the plan, become a hidden layer; the head makes of that what to do."""
+
+    head: eqx.AbstractVar[Head]
+
+    @abstractmethod
+    def hidden(self, observations: tuple[Observation, ...], plan: Array | None = None) -> Array:
+        """The last hidden layer: (N, hidden)."""
+
+    def __call__(self, observations: tuple[Observation, ...], now: Observation, plan: Array | None = None) -> Any:
+        return self.head(self.hidden(observations, plan), now)
+
+
+class LayeredPolicy(Policy):
+    """What is seen → features, beside the plan → hidden layers."""
 
     network: Encoder
     layers: tuple[Linear, ...]
@@ -236,10 +249,10 @@ class Policy(eqx.Module):
         self.layers = tuple(Linear(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=True))
         self.head = head
 
-    def __call__(self, observations: tuple[Observation, ...], now: Observation, plan: Array | None = None) -> Any:
+    def hidden(self, observations: tuple[Observation, ...], plan: Array | None = None) -> Array:
         x = self.network(observations)
         if plan is not None:
             x = jnp.concatenate([x, plan], axis=-1)
         for layer in self.layers:
             x = jax.nn.relu(layer(x))
-        return self.head(x, now)
+        return x

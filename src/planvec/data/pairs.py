@@ -23,9 +23,10 @@ class Batch(NamedTuple):
     first: PyTree  # o₀
     now: PyTree  # o_t
     last: PyTree  # o_T
-    action: Array  # a_t
+    action: Array  # a_t; at the last moment there is none, and this means nothing
     ref_first: PyTree  # o₀ of the reference
     ref_last: PyTree  # o_T of the reference
+    over: Array  # bool, whether this moment is the last, t = T
 
 
 class PairSet(eqx.Module):
@@ -69,14 +70,17 @@ class PairSet(eqx.Module):
             eqx.tree_at(lambda pairs: pairs.begin, self, jnp.int32(middle)),
         )
 
-    def sample(self, key: Array, batch: int) -> Batch:
-        """Random pairs, either side being the reference, at a random time step each. Pure: call it inside jit."""
+    def sample(self, key: Array, batch: int, ended: float = 0.0) -> Batch:
+        """Random pairs, either side being the reference, at a random time step each; a share of them, `ended`, at the
+        very end. Pure: call it inside jit."""
         pair_key, side_key, time_key = jax.random.split(key, 3)
         pair = jax.random.randint(pair_key, (batch,), self.begin, self.end)
         side = jax.random.bernoulli(side_key, shape=(batch,)).astype(jnp.int32)
         demo, reference = 2 * pair + side, 2 * pair + 1 - side
         start, length = self.starts[demo], self.lengths[demo]
         time = jax.random.randint(time_key, (batch,), 0, length)
+        over = jax.random.bernoulli(jax.random.fold_in(time_key, 1), ended, (batch,))
+        time = jnp.where(over, length, time)
         return Batch(
             first=self._observe(start),
             now=self._observe(start + time),
@@ -84,6 +88,7 @@ class PairSet(eqx.Module):
             action=jax.tree.map(lambda leaf: leaf[start - demo + time], self.actions),
             ref_first=self._observe(self.starts[reference]),
             ref_last=self._observe(self.starts[reference] + self.lengths[reference]),
+            over=over,
         )
 
     def _observe(self, index: Array) -> PyTree:

@@ -7,12 +7,14 @@ from typing import Annotated, Literal, get_args, get_origin
 from jax import Array
 from tyro.conf import Positional, arg
 
-from planvec.agents import AGENTS, Agent, Weights, build, family
+from planvec.agents import AGENTS, Agent, Weights, build, family, networks_of
 from planvec.agents.zoo import USUAL as AGENT
 from planvec.errors import InputError
 from planvec.tasks import check_seed
 from planvec.worlds import make
 from planvec.worlds.registry import USUAL as WORLD
+
+ENDED = 1 / 8  # of the samples, where an agent learns to say that nothing is left to do
 
 
 def named(metavar: str) -> object:
@@ -30,16 +32,16 @@ class Config:
     world: Positional[Annotated[str, named("WORLD")]] = WORLD
     """Which world its demonstrations are from."""
     agent: str = AGENT
-    """Which of the ten models; see `planvec agents`."""
+    """Which of the models; see `planvec agents`."""
     seed: int = 0
     """Initial weights and the order of samples follow from it."""
     embedding: Annotated[int | None, named("N")] = None
-    """Numbers in a plan vector; unless given 512 in crafting, 64 in the other worlds."""
+    """Numbers in a plan vector; unless given the networks' own: 512 for the paper's in crafting, else 64."""
     networks: Annotated[str | None, named("NAME")] = None
     """On the tabletop: relations (g sees how objects stand to each other, a place for each object), or paper (positions
-    alone, one place); unless given relations. The other worlds have one kind."""
+    alone, one place); for the model `potential` potential, or in crafting paper-g or paper-policy: all but that."""
     samples: Annotated[float | None, named("N")] = None
-    """How many samples to train on, in all; unless given 60e6 in crafting, 10e6 on the tabletop and in doom."""
+    """How many samples to train on, in all; unless given 60e6 in crafting (`potential` 12e6), else 10e6."""
     batch: int = 1024
     """Samples in an update."""
     optimizer: Literal["muon", "adam"] = "muon"
@@ -54,6 +56,12 @@ class Config:
     """Decoupled weight decay; unless given 0.1, on the tabletop 0.3. 0 is none, as in the paper."""
     ctr: Annotated[float | None, named("X")] = None
     """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
+    alike: Annotated[float | None, named("X")] = None
+    """Weight of the squared Pair loss; the model's own unless given: 1 for `potential`, else 0."""
+    stop: Annotated[float | None, named("X")] = None
+    """Weight of saying when nothing is left to do; 0.3 for `potential`, else 0, and then an agent cannot say so."""
+    cancelling: Annotated[float | None, named("X")] = None
+    """Share of samples to whose plan another pair's is added and taken away; 0.75 for `potential`, else 0."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
     """What the networks compute in; weights are kept in float32. auto: bfloat16 for images on an accelerator."""
     interval: int = 1000
@@ -71,7 +79,7 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} must be a number more than 0; got {value}")
-        for name in ("warmup", "weight_decay"):
+        for name in ("warmup", "weight_decay", "alike", "stop", "cancelling"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} must be 0 or more; got {value}")
@@ -81,18 +89,19 @@ class Config:
 
     def resolved(self) -> "Config":
         """The same training, with all that is left to the world filled in and the networks named."""
-        kind = family(make(self.world).space)
-        networks = self.networks or kind.default
-        if networks not in kind.networks:
-            known = " or ".join(kind.networks)
-            raise InputError(f"the networks of {self.world} are called {known}, not '{networks}'")
-        return replace(
-            self,
-            embedding=kind.embedding if self.embedding is None else self.embedding,
-            networks=networks,
-            samples=kind.samples if self.samples is None else self.samples,
-            weight_decay=kind.weight_decay if self.weight_decay is None else self.weight_decay,
-        )
+        space = make(self.world).space
+        networks, usual = networks_of(self.agent, space, self.networks)
+        weights = AGENTS[self.agent].weights
+        left = {
+            "embedding": usual.embedding,
+            "samples": usual.samples,
+            "weight_decay": family(space).weight_decay,
+            "alike": weights.alike,
+            "stop": weights.stop,
+            "cancelling": weights.cancelling,
+        }
+        filled = {name: value for name, value in left.items() if getattr(self, name) is None}
+        return replace(self, networks=networks, **filled)
 
     @property
     def updates(self) -> int:
@@ -102,17 +111,24 @@ class Config:
 
     @property
     def weights(self) -> Weights:
-        weights = AGENTS[self.agent].weights
-        return weights if self.ctr is None else replace(weights, imitation=self.ctr)
+        chosen = {"imitation": self.ctr, "alike": self.alike, "stop": self.stop, "cancelling": self.cancelling}
+        return replace(
+            AGENTS[self.agent].weights, **{name: value for name, value in chosen.items() if value is not None}
+        )
+
+    @property
+    def ended(self) -> float:
+        """The share of samples that are the last moment of a demonstration."""
+        return ENDED if self.weights.stop else 0.0
 
     @property
     def program(self) -> tuple:
         """Equal for configs that may train together: those that differ in the seed and the losses' weights alone."""
         spec = AGENTS[self.agent]
         shared = asdict(self)
-        for name in ("agent", "ctr", "seed", "interval"):
+        for name in ("agent", "ctr", "alike", "cancelling", "seed", "interval"):
             del shared[name]
         return spec.conditioning, spec.normalise, *shared.values()
 
     def build(self, key: Array) -> Agent:
-        return build(self.agent, make(self.world).space, self.embedding, self.networks, key=key)
+        return build(self.agent, make(self.world).space, self.embedding, self.networks, self.weights, key=key)

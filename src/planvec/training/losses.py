@@ -1,4 +1,4 @@
-"""The losses of the paper: short functions of embeddings (N, embedding) that give one number per sample.
+"""The losses, the paper's and those past it: short functions of embeddings (N, embedding) that give one number per sample.
 
 Everywhere j stands for another pair of the batch: the next one, and the first for the last.
 """
@@ -43,6 +43,26 @@ def contrastive(whole: Array, reference: Array, margin: float = 0.1) -> Array:
     return jax.nn.relu(margin - jnp.sum(s * positive, axis=-1) + jnp.sum(s * another(positive), axis=-1))
 
 
+def alike(whole: Array, reference: Array) -> Array:
+    """Alike = ‖g(o₀, o_T) − g(oʳ₀, oʳ_T)‖² / E‖g(oʳ₀, oʳ_T) − g(oʳʲ₀, oʳʲ_T)‖²: what differs within a pair goes to 0"""
+    apart = jnp.square(length(reference - another(reference)))
+    return jnp.square(length(whole - reference)) / jnp.mean(apart)
+
+
+def stop(logit: Array, over: Array) -> Array:
+    """−log σ(stop) at the last moment, −log(1 − σ(stop)) at all others; the two count the same, as if they were as many"""
+    ends = jnp.maximum(jnp.sum(over), 1)
+    others = jnp.maximum(jnp.sum(~over), 1)
+    return len(over) * jnp.where(over, jax.nn.softplus(-logit) / ends, jax.nn.softplus(logit) / others)
+
+
+def cancelling(whole: Array, reference: Array, share: float | Array) -> Array:
+    """g(oʳʲ₀, oʳʲ_T) − g(oʲ₀, oʲ_T), to be added to the plan of a share of the samples: another pair's task, done and
+    undone, so that it must mean nothing to a policy. A sum of plans is full of that."""
+    some = jnp.arange(len(whole)) < share * len(whole)
+    return jnp.where(some[:, None], another(reference - whole), 0)
+
+
 def another(x: Array) -> Array:
     """For each element of a batch, the next one."""
     return jnp.roll(x, -1, axis=0)
@@ -59,6 +79,7 @@ REGULARISERS = {  # a loss, and the segments whose embeddings it takes
     "hom": (homomorphism, ("done", "left", "whole")),
     "pair": (pair, ("whole", "reference")),
     "contrastive": (contrastive, ("whole", "reference")),
+    "alike": (alike, ("whole", "reference")),
 }
 
 
@@ -69,21 +90,34 @@ def total(agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32
     """
     agent = agent.cast(dtype)
     imitates = _counts(weights.imitation)
+    cancels = _counts(weights.cancelling)
     regularisers = _regularisers(agent, weights)
-    plans = _encode(agent, batch, _wanted(agent.segments if imitates else (), regularisers))
-    metrics = {}
+    acting = (*agent.segments, "whole") if cancels else agent.segments
+    plans = _encode(agent, batch, _wanted(acting if imitates else (), regularisers))
+    losses: dict[str, Array] = {}
+    figures: dict[str, Array] = {}
     if imitates:
         head = agent.policy.head
-        outputs = agent.outputs(batch.first, batch.now, plans["reference"], done=plans.get("done"))
-        metrics["imitation"] = jnp.mean(imitation(head, outputs, batch.action))
-        metrics["accuracy"] = jnp.mean(head.accuracy(outputs, batch.action))
+        asked = plans["reference"]
+        if cancels:
+            asked = asked + cancelling(plans["whole"], plans["reference"], weights.cancelling)
+        outputs = agent.outputs(batch.first, batch.now, asked, done=plans.get("done"))
+        acts = 1 - batch.over.astype(jnp.float32)
+        losses["imitation"] = _mean(imitation(head, outputs, batch.action), acts)
+        figures["accuracy"] = _mean(head.accuracy(outputs, batch.action), acts)
+        if weights.stop:
+            losses["stop"] = jnp.mean(stop(outputs.stop, batch.over))
+            figures["stop_accuracy"] = jnp.mean(head.stops(outputs) == batch.over)
     for name in regularisers:
         regulariser, segments = REGULARISERS[name]
         taken = [plans[segment] for segment in segments]
-        metrics[name] = jnp.mean(regulariser(*taken))
-    weighted = [getattr(weights, name) * metrics[name] for name in metrics if name != "accuracy"]
-    loss = sum(weighted, start=jnp.zeros(()))
-    return loss, metrics | {"loss": loss}
+        losses[name] = jnp.mean(regulariser(*taken))
+    loss = sum((getattr(weights, name) * value for name, value in losses.items()), start=jnp.zeros(()))
+    return loss, losses | figures | {"loss": loss}
+
+
+def _mean(values: Array, weights: Array) -> Array:
+    return jnp.sum(values * weights) / jnp.maximum(jnp.sum(weights), 1)
 
 
 def _regularisers(agent: Agent, weights: Weights) -> list[str]:

@@ -39,7 +39,7 @@ def update(state: State, batch: Batch, weights: Weights, config: Config) -> tupl
 def update_kinds(states: State, seed: Array, pairs: PairSet, kinds: Kinds) -> tuple[State, Metrics]:
     """All kinds with one seed: they see the same samples, so these are drawn once. [kind, …]"""
     config = kinds[0]
-    batch = pairs.sample(random_key(seed, SAMPLES, states.step[0]), config.batch)
+    batch = pairs.sample(random_key(seed, SAMPLES, states.step[0]), config.batch, config.ended)
     return for_each(
         lambda state, kind: update(state, batch, weights_of(kinds, kind), config), states, jnp.arange(len(kinds))
     )
@@ -72,7 +72,7 @@ def chunk(states: State, pairs: PairSet, seeds: Array, updates: Array | int, kin
 def validate(agents: Agent, pairs: PairSet, kinds: Kinds) -> Metrics:
     """The metrics on pairs that are not trained on, always the same samples of them. [seed · kind]"""
     keys = jax.random.split(jax.random.key(0), VALIDATION)
-    looks = jax.lax.map(lambda key: look(agents, pairs.sample(key, 4 * kinds[0].batch), kinds), keys)
+    looks = jax.lax.map(lambda key: look(agents, pairs.sample(key, 4 * kinds[0].batch, kinds[0].ended), kinds), keys)
     return jax.tree.map(lambda figure: figure.mean(axis=0), looks)
 
 
