@@ -96,8 +96,9 @@ class CoinsSession(Session):
     def observe(self) -> np.ndarray:
         return self._steps
 
-    def step(self, actions: np.ndarray) -> np.ndarray:
-        self._steps = np.stack([move(*both) for both in zip(self._steps, actions, strict=True)])
+    def step(self, actions: np.ndarray, going: np.ndarray) -> np.ndarray:
+        episodes = zip(self._steps, actions, going, strict=True)
+        self._steps = np.stack([move(step, action) if on else step for step, action, on in episodes])
         return np.ones(len(actions), bool)
 
     def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

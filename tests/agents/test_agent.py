@@ -1,4 +1,5 @@
 import functools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import equinox as eqx
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 from planvec.agents import Agent, build
+from planvec.agents.policies import Stopping
+from planvec.agents.probe import Probe
 from planvec.data.tiles import Atlas, Tiled
 from planvec.plans import Plan, ReferencePlan
 from planvec.worlds.spaces import Images
@@ -54,9 +57,39 @@ def test_act_agrees_with_outputs(name):
     logits = outputs(model, first, now, values)
     key = jax.random.key(4)
     greedy = model.act(first[0], now[0], plan, key, greedy=True)
-    assert greedy.shape == ()
-    assert greedy == np.argmax(logits[0])
-    assert model.act(first[0], now[0], plan, key) == model.policy.head.sample(logits, key)[0]
+    assert greedy.action.shape == greedy.stop.shape == ()
+    assert greedy.action == np.argmax(logits[0]) and not greedy.stop and not model.can_stop
+    assert model.act(first[0], now[0], plan, key).action == model.policy.head.sample(logits, key)[0]
+
+
+def test_a_stop_is_said_beside_the_action():
+    """Where its logit is above zero, whichever the action and however it is chosen."""
+    model = agent("cpv-plain")
+    model = eqx.tree_at(lambda model: model.policy.head, model, Stopping(model.policy.head, 64, key=jax.random.key(5)))
+    first, now = images(2, n=8)
+    plans, key = encode(model, *images(2, n=8, seed=1)), jax.random.key(6)
+    ending = outputs(model, first, now, plans)
+    model = eqx.tree_at(lambda model: model.policy.head.end.bias, model, -jnp.median(ending.stop)[None])
+    for greedy in (True, False):
+        action, stop = model.choose(first, now, plans, key, greedy)
+        assert 0 < stop.sum() < 8 and model.can_stop
+        np.testing.assert_array_equal(stop, ending.stop > jnp.median(ending.stop))
+        head = model.policy.head.head
+        np.testing.assert_array_equal(action, head.greedy(ending.action) if greedy else head.sample(ending.action, key))
+    for i in range(8):
+        one = model.act(first[i], now[i], model.wrap(plans[i]), key, greedy=True)
+        assert one.stop == stop[i] and one.action == head.greedy(ending.action)[i]
+
+
+def test_a_batch_is_finished_where_each_is_done():
+    model = agent("cpv-plain")
+    weights = jax.random.normal(jax.random.key(0), (EMBEDDING, 2))
+    model = replace(model, probe=Probe(weights=weights, error=jnp.zeros(2), skills=("a", "b")))
+    first, now = images(2, n=8)
+    plans = encode(model, first, now) + jax.random.normal(jax.random.key(1), (8, EMBEDDING)) / 4
+    finished = model.finished(first, now, plans)
+    done = [model.done(model.wrap(plan), *ends) for plan, *ends in zip(plans, first, now, strict=True)]
+    assert finished.tolist() == done and 0 < sum(done) < 8
 
 
 def test_jit_changes_nothing():
@@ -156,7 +189,7 @@ def test_naive_reads_the_mean_of_its_references():
     first, now = images(2)
     key = jax.random.key(0)
     expected = outputs(model, first, now, tuple(mean))
-    assert model.act(first[0], now[0], plan, key, greedy=True) == jnp.argmax(expected)
+    assert model.act(first[0], now[0], plan, key, greedy=True).action == jnp.argmax(expected)
 
 
 ATLAS = Atlas(np.full((3, 3, 3, 3), [[[[10]]], [[[30]]], [[[80]]]], np.uint8))  # tiles of one grey each
@@ -184,9 +217,9 @@ def test_naive_reads_the_mean_of_pictures_and_not_of_the_numbers_of_their_tiles(
 def test_naive_acts_on_tiles_as_on_the_pictures_they_are():
     model, key = agent("naive"), jax.random.key(0)
     first, now, last = (jax.tree.map(lambda leaf: leaf[0], tiled(number)) for number in range(3))
-    of_tiles = model.act(first, now, model.plan((first, last)), key)
+    of_tiles = model.act(first, now, model.plan((first, last)), key).action
     drawn = model.plan((np.asarray(first), np.asarray(last)))
-    assert of_tiles == model.act(np.asarray(first), np.asarray(now), drawn, key)
+    assert of_tiles == model.act(np.asarray(first), np.asarray(now), drawn, key).action
 
 
 @pytest.mark.parametrize("name", ["naive", "cpv-plain"])

@@ -12,7 +12,7 @@ from oracles.counting import SKILLS, WIDTH, Counting, Mixture
 
 import planvec as pv
 from planvec.agents import build
-from planvec.agents.agent import Difference
+from planvec.agents.agent import Choice, Difference
 from planvec.agents.probe import PROBE, RIDGES, Probe, Reading, load_probe, progress, ridge, save_probe
 from planvec.analysis import corpus
 from planvec.analysis.probes import fit, fit_probe, longest
@@ -165,8 +165,10 @@ def test_a_probe_is_no_part_of_what_an_agent_is(agent):
 
 def test_agents_with_and_without_a_probe_are_scored_together(agent):
     class Idle(Difference):
+        can_stop = False
+
         def choose(self, first, now, plans, key, greedy=False):
-            return jnp.zeros(len(plans), int)
+            return Choice(jnp.zeros(len(plans), int), jnp.zeros(len(plans), bool))
 
     world = Counting()
     agents = [Idle(policy=None, encoder=agent.encoder, probe=probe) for probe in (None, agent.probe)]

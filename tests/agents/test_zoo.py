@@ -94,7 +94,7 @@ def test_agents_that_see_objects(name, sees):
     where = np.zeros((2, 18), np.float32)
     plans = agent.encode(where, where)
     assert name == "naive" or plans.shape == (2, 64)
-    assert agent.choose(where, where, plans, jax.random.key(0)).shape == (2, 4)
+    assert agent.choose(where, where, plans, jax.random.key(0)).action.shape == (2, 4)
 
 
 def test_the_papers_networks_see_positions_alone():
@@ -102,7 +102,7 @@ def test_the_papers_networks_see_positions_alone():
     assert [layer.weight.shape for layer in agent.encoder.layers] == [(36, 256), (256, 256), (256, 64)]
     assert agent.policy.head.place.weight.shape == (256 + 6, 2)
     where = np.zeros((2, 18), np.float32)
-    assert agent.choose(where, where, agent.encode(where, where), jax.random.key(0)).shape == (2, 4)
+    assert agent.choose(where, where, agent.encode(where, where), jax.random.key(0)).action.shape == (2, 4)
     with pytest.raises(InputError, match="relations or paper"):
         build("cpv-full", Objects(6), networks="transformer", key=jax.random.key(0))
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.counting import Counting, Mixture
 
-from planvec.agents.agent import Difference
+from planvec.agents.agent import Choice, Difference
 from planvec.agents.probe import Probe
 from planvec.analysis import corpus
 from planvec.analysis.completion import auc, tell
@@ -20,17 +20,17 @@ from planvec.worlds.sessions import PureSession
 class Eager(Difference):
     """Does what is most left to do; when nothing is left, something."""
 
-    reader: Probe | None = None  # its own, as episodes leave an agent's probe behind
+    own: Probe | None = None  # its own, as episodes leave an agent's probe behind
 
     def choose(self, first, now, plans, key, greedy=False):
-        return jnp.argmax(self.reader(plans - self.encode(first, now)), axis=1)
+        return Choice(jnp.argmax(self.own(plans - self.encode(first, now)), axis=1), jnp.zeros(len(plans), bool))
 
 
 class Idle(Difference):
     """Does one thing for ever."""
 
     def choose(self, first, now, plans, key, greedy=False):
-        return jnp.zeros(len(plans), int)
+        return Choice(jnp.zeros(len(plans), int), jnp.zeros(len(plans), bool))
 
 
 class Hosted(HostedWorld):
@@ -53,7 +53,7 @@ def small(monkeypatch):
 def told(kind, world, counts=1.0, scene=0.0):
     agent = kind(policy=None, encoder=Mixture((counts, 0.0, scene)))
     probe = fit_probe(agent, world, demos=100)
-    agent = replace(agent, probe=probe, **({"reader": probe} if kind is Eager else {}))
+    agent = replace(agent, probe=probe, **({"own": probe} if kind is Eager else {}))
     return tell(agent, world, episodes=20)
 
 

@@ -1,4 +1,5 @@
 from collections import Counter
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -10,18 +11,61 @@ from hypothesis import strategies as st
 from oracles import crafting as oracle
 from oracles.boards import plain
 
+import planvec as pv
 from planvec.agents import build
+from planvec.agents.policies import Stopping
 from planvec.errors import InputError
+from planvec.evaluation.episodes import episodes, stack
+from planvec.evaluation.judge import Judge
 from planvec.evaluation.scores import Score, evaluate, sum_plans
 from planvec.evaluation.trials import make_trial, random_trial, strangers
 from planvec.tasks import FRESH, parse_condition
 from planvec.worlds import make
+from planvec.worlds.protocol import Session
+from planvec.worlds.sessions import PureSession
 
 WORLD = make("crafting")
 
 
 def agent(name="cpv-full", seed=0):
     return build(name, WORLD.space, 16, key=jax.random.key(seed))
+
+
+def stopping():
+    """A shipped agent that says stop now and then, for no reason."""
+    one = pv.load("crafting-te-full")
+    head = Stopping(one.policy.head, one.policy.layers[-1].bias.size, key=jax.random.key(2))
+    head = eqx.tree_at(lambda head: (head.end.weight, head.end.bias), head, (5 * head.end.weight, jnp.full(1, -2.5)))
+    return eqx.tree_at(lambda one: one.policy.head, one, head)
+
+
+class Outside(type(WORLD)):
+    """The same world as one that is stepped from outside."""
+
+    def __init__(self):
+        super().__init__()
+        self.stepped = []  # at each step, which episodes went on
+
+    def start(self, scenes):
+        return OutsideSession(self, PureSession(WORLD, scenes))
+
+
+class OutsideSession(Session):
+    def __init__(self, world, inner):
+        self.world, self.inner = world, inner
+
+    def observe(self):
+        return self.inner.observe()
+
+    def step(self, actions, going):
+        self.world.stepped.append(going)
+        return self.inner.step(actions, going)
+
+    def judge(self, asked):
+        return self.inner.judge(asked)
+
+    def steps(self):
+        return self.inner.steps()
 
 
 def slow_scores(one, trial, seed):
@@ -31,21 +75,25 @@ def slow_scores(one, trial, seed):
         plain(jax.tree.map(lambda leaf, i=i: np.asarray(leaf)[i], trial.scenes)) for i in range(len(trial.wanted))
     ]
     states, first = trial.scenes, jax.vmap(WORLD.observe)(trial.scenes)
-    done, success, exact = [Counter() for _ in boards], [False] * len(boards), [False] * len(boards)
+    done, success, exact, stopped = [Counter() for _ in boards], *([False] * len(boards) for _ in range(3))
     wanted = [Counter({s: int(n) for s, n in zip(WORLD.skills, row, strict=True) if n}) for row in trial.wanted]
     outputs = eqx.filter_jit(lambda now: one.outputs(first, now, plans))
     for time in range(trial.horizon):
-        logits = outputs(jax.vmap(WORLD.observe)(states))
-        actions = one.policy.head.sample(logits, jax.random.fold_in(jax.random.key(seed), time))
-        states, _ = jax.vmap(WORLD.step)(states, actions)
+        told = outputs(jax.vmap(WORLD.observe)(states))
+        actions = one.policy.head.sample(told, jax.random.fold_in(jax.random.key(seed), time))
+        states, _ = jax.vmap(WORLD.step)(states, actions)  # also where it has stopped: nobody looks
         for i, action in enumerate(np.asarray(actions)):
+            stopped[i] = stopped[i] or (one.can_stop and bool(told.stop[i] > 0))
+            if stopped[i]:
+                continue
             *board, skill = oracle.step(*boards[i], int(action))
             boards[i] = tuple(board)
             if skill:
                 done[i][skill] += 1
             if not success[i] and not wanted[i] - done[i]:
                 success[i], exact[i] = True, done[i] == wanted[i]
-    stops = [was and d == w for was, d, w in zip(exact, done, wanted, strict=True)]
+    said = stopped if one.can_stop else [True] * len(boards)
+    stops = [was and d == w and so for was, d, w, so in zip(exact, done, wanted, said, strict=True)]
     return np.mean(success), np.mean(exact), np.mean(stops)
 
 
@@ -57,6 +105,49 @@ def test_scores_agree_with_a_slow_evaluation():
     [score] = evaluate([one], WORLD, trial, seed=2)
     assert score[:3] == pytest.approx(slow_scores(one, trial, 2))
     assert 0 < score.success < 1
+
+
+@pytest.mark.parametrize("world", [WORLD, Outside()], ids=["pure", "hosted"])
+def test_scores_of_agents_that_stop_agree_with_a_slow_evaluation(world):
+    trial = random_trial(WORLD, "4", 24, 0, "discard")
+    one = stopping()
+    [score] = evaluate([one], world, trial, seed=2)
+    assert score[:3] == pytest.approx(slow_scores(one, trial, 2))
+    assert 0 < score.stops < score.exact < score.success < 1
+    [never] = evaluate([one], WORLD, trial, seed=2, stop="never")
+    assert never[:3] == evaluate([pv.load("crafting-te-full")], WORLD, trial, seed=2)[0][:3] != score[:3]
+
+
+def test_simulators_of_episodes_that_have_stopped_rest():
+    world, one = Outside(), stack([stopping()])
+    trial = random_trial(WORLD, "4", 24, 0, "discard")
+    plans = sum_plans(one, trial.shown, False)
+    stopped, last = [], None
+    for moment in episodes(one, world, plans, trial.scenes, trial.wanted, jax.random.key(2), trial.horizon):
+        steps = moment.session.steps()
+        if stopped:
+            for before, after in zip(*map(jax.tree.leaves, (last, steps)), strict=True):
+                np.testing.assert_array_equal(before[moment.stopped], after[moment.stopped])
+        last = steps
+        stopped.append(moment.stopped)
+    assert not stopped[0].any() and 0 < np.mean(stopped) < 1 and moment.can_stop
+    np.testing.assert_array_equal(world.stepped, ~np.array(stopped[1 : 1 + len(world.stepped)]))
+
+
+@pytest.mark.parametrize("world", [WORLD, Outside()], ids=["pure", "hosted"])
+def test_the_loop_ends_when_all_have_stopped(world):
+    one = stopping()
+    one = eqx.tree_at(lambda one: one.policy.head.end.bias, one, jnp.full(1, 1e3))
+    trial = random_trial(WORLD, "4", 3, 0, "discard")
+    agents = stack([one])
+    run = partial(episodes, agents, world, sum_plans(agents, trial.shown, False), trial.scenes)
+    at_once = list(run(trial.wanted, jax.random.key(0), trial.horizon))
+    assert [moment.stopped.tolist() for moment in at_once] == [[False] * 3, [True] * 3]
+    assert not getattr(world, "stepped", []) and not at_once[-1].done.any()
+    judge = Judge(3)
+    for moment in run(0 * trial.wanted, jax.random.key(0), trial.horizon):
+        judge.see(moment)
+    assert judge.verdicts.stops.all() and (judge.verdicts.success_at == 0).all()  # nothing was asked for
 
 
 def test_agents_are_scored_together_as_alone():

@@ -285,9 +285,9 @@ def test_naive_takes_the_samples_of_pairs_as_they_come(crafted):
     assert loss == pytest.approx(float(losses.total(naive, drawn, Weights())[0]), rel=1e-4)
     plans = naive.add([naive.encode(batch.first, batch.last), naive.encode(batch.ref_first, batch.ref_last)])
     key = jax.random.key(2)
-    actions = naive.choose(batch.first, batch.now, plans, key)
+    chosen = naive.choose(batch.first, batch.now, plans, key)
     as_drawn = naive.add([(drawn.first, drawn.last), (drawn.ref_first, drawn.ref_last)])
-    np.testing.assert_array_equal(actions, naive.choose(drawn.first, drawn.now, as_drawn, key))
+    np.testing.assert_array_equal(chosen.action, naive.choose(drawn.first, drawn.now, as_drawn, key).action)
 
 
 class Ruined(type(WORLD)):

@@ -5,7 +5,7 @@ from planvec.errors import InputError
 from planvec.worlds import make, registrations
 from planvec.worlds.check import check_world
 from planvec.worlds.crafting.world import Crafting
-from planvec.worlds.tabletop.world import Tabletop
+from planvec.worlds.tabletop.world import Tabletop, TabletopSession
 
 
 @pytest.mark.parametrize("name", [name for name, one in registrations().items() if not one.variant])
@@ -45,9 +45,35 @@ class Timeless(Crafting):
         return 0
 
 
+class Restless(Tabletop):
+    """Its sessions were written for `step(actions)`."""
+
+    def start(self, scenes):
+        return RestlessSession(self.pool, scenes)
+
+
+class RestlessSession(TabletopSession):
+    def step(self, actions):
+        return super().step(actions, np.ones(len(actions), bool))
+
+
+class Heedless(Tabletop):
+    """Its sessions move what has ended."""
+
+    def start(self, scenes):
+        return HeedlessSession(self.pool, scenes)
+
+
+class HeedlessSession(TabletopSession):
+    def step(self, actions, going):
+        return super().step(actions, np.ones(len(actions), bool))
+
+
 @pytest.mark.parametrize(
     ("world", "promise"),
     [
+        (Restless, "`step` of a session is called as in the protocol"),
+        (Heedless, "`step` leaves an episode as it is that is not `going` on"),
         (Forgetful, "same seed"),
         (Short, "one step more"),
         (Strict, "`replay` is called as in the protocol"),

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import equinox as eqx
 import jax
@@ -37,6 +37,13 @@ class Ends(Protocol):
     def last(self) -> Observation: ...
 
 
+class Choice(NamedTuple):
+    """What an agent does next: an action; or none, where it says that nothing is left to do."""
+
+    action: Any  # not meant where it says stop
+    stop: Array  # bool; agents whose head cannot say it never do
+
+
 class Agent(eqx.Module):
     """What all agents do; a subclass is one conditioning."""
 
@@ -53,10 +60,22 @@ class Agent(eqx.Module):
     def outputs(self, first: Observation, now: Observation, plans: Values, done: Values | None = None) -> Any:
         """What the head needs to act `now` (batched). `done` is encode(first, now), where that is known."""
 
-    def choose(self, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool = False) -> Array:
-        """Actions for a batch of moments, each in its own episode."""
+    @property
+    def can_stop(self) -> bool:
+        """Whether it can say by itself that nothing is left to do."""
+        return self.policy.head.can_stop
+
+    def choose(self, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool = False) -> Choice:
+        """An action or a stop in each of a batch of moments, each in its own episode."""
+        head = self.policy.head
         outputs = self.outputs(first, now, plans)
-        return self.policy.head.greedy(outputs) if greedy else self.policy.head.sample(outputs, key)
+        return Choice(head.greedy(outputs) if greedy else head.sample(outputs, key), head.stops(outputs))
+
+    def finished(self, first: Observation, now: Observation, plans: Values) -> Array:
+        """`done` for programs, of a batch of plans: whether the probe reads half a turn or more of no skill in what is
+        left. bool (N,)"""
+        left = jax.tree.map(jnp.subtract, plans, self.encode(first, now))
+        return jnp.max(self.reader(left), axis=-1) < HALF
 
     @abstractmethod
     def wrap(self, values: Values) -> AnyPlan:
@@ -85,24 +104,29 @@ class Agent(eqx.Module):
             )
         return self.unwrap(plan)
 
-    def act(self, first: Observation, now: Observation, plan: AnyPlan, key: Array, greedy: bool = False) -> Array:
-        """One action in one episode that began with `first` and has come to `now`."""
+    def act(self, first: Observation, now: Observation, plan: AnyPlan, key: Array, greedy: bool = False) -> Choice:
+        """What to do next in one episode that began with `first` and has come to `now`: an action; or nothing more,
+        where `stop` is true."""
         first, now, plans = _batch_of_one((first, now, self.values(plan)))
         return _only(_choose(self, first, now, plans, key, greedy))
 
-    def read(self, plan: AnyPlan) -> Reading:
-        """Which skills a plan holds, and how often."""
-        vector = self.values(plan)
-        if not isinstance(plan, Plan):
-            raise InputError("a model without plan vectors (naive) cannot read plans; use a te, cpv or tecnet agent")
+    @property
+    def reader(self) -> Probe:
+        """The probe; complains where there is none."""
         if self.probe is None:
             raise InputError(
                 "this agent has no probe to read plans with, or one of other weights; "
                 "fit one with `planvec probe RUN`, and load the agent again"
             )
+        return self.probe
+
+    def read(self, plan: AnyPlan) -> Reading:
+        """Which skills a plan holds, and how often."""
+        vector = self.values(plan)
+        probe = self.reader
         if vector.ndim != 1:
             raise InputError(f"read one plan at a time; these are {len(vector)}")
-        return self.probe.read(vector)
+        return probe.read(vector)
 
     def remaining(self, plan: AnyPlan, first: Observation, now: Observation) -> AnyPlan:
         """What is left to do of a plan in an episode that began with `first` and has come to `now`."""
@@ -190,6 +214,10 @@ class Concatenate(Agent):
     ) -> Array:
         return self.policy((first, now, *plans), now)
 
+    @property
+    def reader(self) -> Probe:
+        raise InputError("a model without plan vectors (naive) cannot read plans; use a te, cpv or tecnet agent")
+
     def add(self, parts: Sequence[tuple[Observation, Observation]]) -> tuple[Observation, Observation]:
         """The mean of the references' observations."""
         numbers = [_as_numbers(part) for part in parts]
@@ -227,5 +255,5 @@ def _encode(agent: Agent, first: Observation, last: Observation) -> Values:
 
 
 @eqx.filter_jit
-def _choose(agent: Agent, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool) -> Array:
+def _choose(agent: Agent, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool) -> Choice:
     return agent.choose(first, now, plans, key, greedy)

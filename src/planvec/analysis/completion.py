@@ -111,7 +111,8 @@ def watch_agent(agent: EmbeddingAgent, world: World, trial: Trial, plans: np.nda
     agents = stack([agent])
     plans_of_each = jnp.float32(plans)[None]
     key = jax.random.key(seed)
-    for moment in episodes(agents, world, plans_of_each, trial.scenes, trial.wanted, key, trial.horizon):
+    start = trial.scenes, trial.wanted
+    for moment in episodes(agents, world, plans_of_each, *start, key, trial.horizon, stop="never"):
         now = moment.session.observe()
         if moment.time == 0:
             first = now

@@ -1,7 +1,12 @@
 """Episodes: agents acting in a world, moment by moment. Whoever wants scores, films or frames looks at the moments.
 
 There is one loop. In pure worlds its steps run on the accelerator with the policy inside, some at a time. In hosted
-worlds a call of the policy serves all episodes, then all simulators take a step.
+worlds a call of the policy serves all episodes, then their simulators take a step. An episode ends when its agent says
+that nothing is left to do: nothing is done in it any more. Who may say so:
+
+    own     the agent itself, where its head can; other agents go on to the horizon
+    probe   `agent.finished`, what its probe reads in what is left of the plan
+    never   nobody
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -16,9 +21,11 @@ import numpy as np
 from jax import Array
 
 from planvec.agents import Agent
+from planvec.errors import InputError
 from planvec.worlds.protocol import PureWorld, Session, World, take
-from planvec.worlds.sessions import PureSession
+from planvec.worlds.sessions import NOTHING, PureSession, chosen
 
+STOPS = ("own", "probe", "never")
 CHUNK = 10  # steps in one call of a pure world's program; horizons are mostly multiples of it
 
 
@@ -26,11 +33,13 @@ class Moment(NamedTuple):
     """Episodes of one or several agents as they are after some actions. [agent · episode, …]"""
 
     time: int  # how many actions
-    actions: Any  # the last of them; None at first
+    actions: Any  # the last of them; None at first. What stands there for episodes that have stopped was not done
     session: Session  # what can be observed, and the steps, now: not once the next moment has come
     done: np.ndarray  # bool, whether all that is asked for has come about
     clean: np.ndarray  # bool, whether nothing else has
     sane: np.ndarray  # bool, whether the simulator has not broken down
+    stopped: np.ndarray  # bool, whether the agent has said that nothing is left to do: nothing was done there since
+    can_stop: bool  # whether it can say so at all
 
 
 def episodes(
@@ -42,82 +51,123 @@ def episodes(
     key: Array,
     horizon: int,
     greedy: bool = False,
+    stop: str = "own",
 ) -> Generator[Moment, None, None]:
     """Let agents (stacked) act on plans [agent, episode, …], the same scenes and demands for each agent [episode, …].
 
-    The first moment is before any action, the last one at the horizon. Whoever has seen enough stops asking.
+    The first moment is before any action, the last one at the horizon, or as soon as all have stopped. Whoever has seen
+    enough stops asking.
     """
+    can_stop = may_stop(agents, stop)
     count = len(jax.tree.leaves(agents)[0])
     scenes, asked = jax.tree.map(lambda leaf: np.concatenate([leaf] * count), (scenes, asked))
     with world.start(scenes) as session:
         first = _divide(session.observe(), count)
         sane = np.ones(len(asked), bool)
-        yield Moment(0, None, session, *session.judge(asked), sane)
+        yield Moment(0, None, session, *session.judge(asked), sane, ~sane, can_stop)
+        acting = _Acting(agents, jax.device_put(first), plans, key, greedy, stop)
         if isinstance(session, PureSession):
-            steps = _compute(agents, session, scenes, first, plans, key, horizon, greedy)
+            steps = _compute(acting, session, scenes, horizon)
         else:
-            steps = _simulate(agents, session, first, plans, key, horizon, greedy)
-        for time, (actions, survived) in enumerate(steps, start=1):
+            steps = _simulate(acting, session, sane, horizon)
+        for time, (actions, stopped, survived) in enumerate(steps, start=1):
             sane = sane & survived
-            yield Moment(time, actions, session, *session.judge(asked), sane)
+            yield Moment(time, actions, session, *session.judge(asked), sane, stopped, can_stop)
+            if stopped.all():
+                return
 
 
-Steps = Iterator[tuple[Any, np.ndarray]]  # the actions of all episodes, and which simulators survived them
+def may_stop(agents: Agent, stop: str) -> bool:
+    """Whether agents can end their episodes. Complains where they cannot do so in the way that is asked for."""
+    if stop not in STOPS:
+        raise InputError(f"agents stop by {', '.join(STOPS)}; got '{stop}'")
+    if stop == "probe":
+        _ = agents.reader  # complains where there is none
+    return stop == "probe" or (stop == "own" and agents.can_stop)
 
 
-def _simulate(agents: Agent, session: Session, first: Any, plans: Any, key: Array, horizon: int, greedy: bool) -> Steps:
-    """One jitted call for the actions of all, then the simulators."""
-    count = len(jax.tree.leaves(agents)[0])
-    first = jax.device_put(first)
+class _Acting(eqx.Module):
+    """Agents, and what they act on. [agent, episode, …]"""
+
+    agents: Agent  # stacked
+    first: Any
+    plans: Any
+    key: Array
+    greedy: bool = eqx.field(static=True)
+    stop: str = eqx.field(static=True)
+
+    def choose(self, now: Any, time: Array | np.int32) -> tuple[Any, Array]:
+        """The actions after so many others, and which agents say that nothing is left to do. Takes and gives [agent ·
+        episode, …]."""
+        own = jax.random.fold_in(self.key, time)
+
+        def choose(agent: Agent, first: Any, now: Any, plans: Any) -> tuple[Any, Array]:
+            action, stop = agent.choose(first, now, plans, own, self.greedy)
+            match self.stop:
+                case "probe":
+                    stop = agent.finished(first, now, plans)
+                case "never":
+                    stop = jnp.zeros_like(stop)
+            return action, stop
+
+        now = _divide(now, len(jax.tree.leaves(self.agents)[0]))
+        return _join(jax.vmap(choose)(self.agents, self.first, now, self.plans))
+
+
+Steps = Iterator[
+    tuple[Any, np.ndarray, np.ndarray]
+]  # the actions, which episodes have stopped, which simulators survived
+
+
+def _simulate(acting: _Acting, session: Session, going: np.ndarray, horizon: int) -> Steps:
+    """One jitted call for the actions of all, then the simulators of those that go on."""
     for time in range(horizon):
-        now = _divide(session.observe(), count)
-        actions = jax.tree.map(np.asarray, _join(_choose_at(agents, first, now, plans, key, np.int32(time), greedy)))
-        yield actions, session.step(actions)
+        actions, stop = jax.tree.map(np.asarray, _choose(acting, session.observe(), np.int32(time)))
+        going = going & ~stop
+        survived = session.step(actions, going) if going.any() else np.ones(len(going), bool)
+        yield actions, ~going, survived
 
 
-def _compute(
-    agents: Agent, session: PureSession, states: Any, first: Any, plans: Any, key: Array, horizon: int, greedy: bool
-) -> Steps:
+def _compute(acting: _Acting, session: PureSession, states: Any, horizon: int) -> Steps:
     """CHUNK steps of all in one program."""
     survived = np.ones(len(jax.tree.leaves(states)[0]), bool)
+    going: Any = survived
     for begin in range(0, horizon, CHUNK):
-        begun = np.int32(begin)
-        states, (after, actions, skills) = _chunk(agents, session.world, first, states, plans, key, begun, greedy)
-        actions, skills = jax.device_get((actions, skills))
+        (states, going), (after, *rows) = _chunk(acting, session.world, states, going, np.int32(begin))
+        actions, stopped, skills = jax.device_get(rows)
         fetch = cache(partial(jax.device_get, after))  # once, and only if somebody wants to see the states
         for step in range(min(CHUNK, horizon - begin)):
             session.follow(lambda fetch=fetch, step=step: take(fetch(), step), skills[step])
-            yield take(actions, step), survived
+            yield take(actions, step), stopped[step], survived
+
+
+_choose = eqx.filter_jit(_Acting.choose)
 
 
 @eqx.filter_jit
-def _chunk(
-    agents: Agent, world: PureWorld, first: Any, states: Any, plans: Any, key: Array, begin: np.int32, greedy: bool
-) -> tuple[Any, tuple[Any, Any, Array]]:
-    """The states after CHUNK steps; and of each step the states, the actions and the skills done. [step, …]"""
-    count = len(jax.tree.leaves(agents)[0])
+def _chunk(acting: _Acting, world: PureWorld, states: Any, going: Any, begin: np.int32) -> tuple[Any, tuple[Any, ...]]:
+    """The states after CHUNK steps, and which episodes still go on; and of each step the states, the actions, which
+    episodes have stopped, and the skills done. [step, …]"""
 
-    def step(states: Any, time: Array) -> tuple[Any, tuple[Any, Any, Array]]:
-        now = _divide(jax.vmap(world.observe)(states), count)
-        actions = _join(_choose_at(agents, first, now, plans, key, time, greedy))
-        states, skills = jax.vmap(world.step)(states, actions)
-        return states, (states, actions, skills)
+    def step(before: tuple[Any, Array], time: Array) -> tuple[Any, tuple[Any, ...]]:
+        states, going = before
+        actions, stop = acting.choose(jax.vmap(world.observe)(states), time)
+        going = going & ~stop
+        after, skills = jax.vmap(world.step)(states, actions)
+        states = chosen(going, after, states)
+        return (states, going), (states, actions, ~going, jnp.where(going, jnp.int32(skills), NOTHING))
 
-    return jax.lax.scan(step, states, begin + jnp.arange(CHUNK))
-
-
-@eqx.filter_jit
-def _choose_at(
-    agents: Agent, first: Any, now: Any, plans: Any, key: Array, time: Array | np.int32, greedy: bool
-) -> Any:
-    """The actions after so many others. [agent, episode, …]"""
-    own = jax.random.fold_in(key, time)
-    return jax.vmap(lambda agent, *seen: agent.choose(*seen, own, greedy))(agents, first, now, plans)
+    return jax.lax.scan(step, (states, going), begin + jnp.arange(CHUNK))
 
 
-def stack(agents: Sequence[Agent]) -> Agent:
-    """Agents of one kind as one, each array with a row for each. Probes are left out: not all may have one."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *[replace(agent, probe=None) for agent in agents])
+def stack(agents: Sequence[Agent], stop: str = "own") -> Agent:
+    """Agents of one kind as one, each array with a row for each. Probes are left out, as not all may have one; unless
+    they are to say when to stop."""
+    if stop == "probe":
+        _ = [agent.reader for agent in agents]  # complains where there is none
+    else:
+        agents = [replace(agent, probe=None) for agent in agents]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
 
 
 def _divide(tree: Any, count: int) -> Any:

@@ -25,7 +25,7 @@ class Score(NamedTuple):
 
     success: float
     exact: float  # … and nothing else was done up to that moment
-    stops: float  # … nor after it, to the horizon
+    stops: float  # … nor after it: until the agent said that nothing is left to do, or to the horizon if it cannot
     diverged: float  # their simulator broke down; they count as failures
     episodes: int
     horizon: int
@@ -52,26 +52,26 @@ def evaluate(
     greedy: bool = False,
     control: bool = False,
     centred: bool = False,
+    stop: str = "own",
 ) -> list[Score]:
     """Score agents of one kind together, on the same episodes.
 
     `control`: shown the references of another task. `centred`: the plan of doing nothing is once in a sum of plans, as
-    it is in a single one, and not with every part.
+    it is in a single one, and not with every part. `stop`: who may end an episode, as in `episodes`.
     """
     if centred and not isinstance(agents[0], EmbeddingAgent):
         raise InputError("a model without plan vectors (naive) has no plan of nothing to take away")
     others = np.array(strangers(trial.tasks)) if control else slice(None)
-    together = stack(agents)
+    together = stack(agents, stop)
     plans = sum_plans(together, take(trial.shown, others), centred)
     judge = Judge(len(agents) * len(trial.wanted))
     key = jax.random.key(seed)
-    for moment in episodes(together, world, plans, trial.scenes, trial.wanted, key, trial.horizon, greedy):
+    for moment in episodes(together, world, plans, trial.scenes, trial.wanted, key, trial.horizon, greedy, stop):
         judge.see(moment)
-    shares = [verdict.reshape(len(agents), -1).mean(axis=1).tolist() for verdict in judge.verdicts]
-    return [
-        Score(success, exact, stops, diverged, len(trial.wanted), trial.horizon)
-        for success, exact, stops, diverged in zip(*shares, strict=True)
-    ]
+    said = judge.verdicts
+    verdicts = np.stack([said.success, said.exact, said.stops, said.diverged])
+    shares = verdicts.reshape(len(verdicts), len(agents), -1).mean(axis=2).T
+    return [Score(*share, episodes=len(trial.wanted), horizon=trial.horizon) for share in shares.tolist()]
 
 
 @eqx.filter_jit

@@ -105,7 +105,7 @@ def _check_ends(world: World, demos: Recording, steps: Any) -> None:
 
 
 def _check_episodes(world: World) -> None:
-    """From the scenes of some tasks, stepped from outside by the expert's first actions."""
+    """From the scenes of some tasks, stepped from outside by the expert's first actions; but the first one rests."""
     tasks = _some_tasks(world)
     scenes = _same_twice("`scenes`", world.scenes, tasks, SEED)
     demos = world.record(tasks, SEED)
@@ -113,8 +113,12 @@ def _check_episodes(world: World) -> None:
         _check_observations(world, session.observe(), "`observe`")
         done, _ = session.judge(world.asked(tasks))
         _expect(not done.any(), "nothing is done when an episode begins")
-        sane = session.step(demos.actions[demos.first_actions])
+        actions, going = demos.actions[demos.first_actions], np.arange(len(tasks)) > 0
+        before = [leaf[0].copy() for leaf in jax.tree.leaves(session.steps())]
+        sane = _call("`step` of a session", session.step, actions, going)
         _expect(np.shape(sane) == (len(tasks),), "`step` says whether each simulator survived")
+        rested = _same(before, [leaf[0] for leaf in jax.tree.leaves(session.steps())])
+        _expect(rested, "`step` leaves an episode as it is that is not `going` on")
         each = {len(leaf) for leaf in jax.tree.leaves(session.steps())}
         _expect(each == {len(tasks)}, "`steps` gives every episode as it is")
     if isinstance(world, PureWorld):

@@ -277,8 +277,9 @@ class Session(ABC):
         """What the agents see. [episode, …]"""
 
     @abstractmethod
-    def step(self, actions: np.ndarray) -> np.ndarray:
-        """One action in each episode; whether its simulator survived it. bool [episode]"""
+    def step(self, actions: np.ndarray, going: np.ndarray) -> np.ndarray:
+        """One action in each episode that is `going` on; the others have ended, and stay as they are. Whether each
+        simulator survived it. bool [episode]"""
 
     @abstractmethod
     def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,10 +5,13 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from planvec.worlds.protocol import PureWorld, Session
+
+NOTHING = -1  # in place of the number of a skill that was done
 
 
 class PureSession(Session):
@@ -22,8 +25,8 @@ class PureSession(Session):
     def observe(self) -> Any:
         return _observe(self.world, self._states())
 
-    def step(self, actions: np.ndarray) -> np.ndarray:
-        states, skills = _step(self.world, self._states(), actions)
+    def step(self, actions: np.ndarray, going: np.ndarray) -> np.ndarray:
+        states, skills = _step(self.world, self._states(), actions, going)
         self.follow(lambda: states, np.asarray(skills))
         return np.ones(len(actions), bool)
 
@@ -46,5 +49,13 @@ def _observe(world: PureWorld, states: Any) -> Any:
 
 
 @eqx.filter_jit
-def _step(world: PureWorld, states: Any, actions: Array | np.ndarray) -> tuple[Any, Array]:
-    return jax.vmap(world.step)(states, actions)
+def _step(world: PureWorld, states: Any, actions: np.ndarray, going: np.ndarray) -> tuple[Any, Array]:
+    after, skills = jax.vmap(world.step)(states, actions)
+    return chosen(going, after, states), jnp.where(going, jnp.int32(skills), NOTHING)
+
+
+def chosen(which: Array | np.ndarray, ours: Any, theirs: Any) -> Any:
+    """Of two trees the rows of one where so wanted, and of the other elsewhere."""
+    return jax.tree.map(
+        lambda one, other: jnp.where(which.reshape(-1, *[1] * (one.ndim - 1)), one, other), ours, theirs
+    )

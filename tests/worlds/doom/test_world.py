@@ -20,7 +20,8 @@ from planvec.worlds.doom import world
 from planvec.worlds.doom.attempts import DONE, EXTRAS, FAILED, attempt
 from planvec.worlds.doom.expert import choose
 from planvec.worlds.doom.level import SCALE, WAYPOINTS
-from planvec.worlds.doom.motion import State, waypoints
+from planvec.worlds.doom.motion import FORWARD, LEFT, State, waypoints
+from planvec.worlds.doom.pool import Pool
 from planvec.worlds.doom.world import HORIZONS, Doom
 from planvec.worlds.protocol import is_hosted
 from planvec.worlds.spaces import View
@@ -229,13 +230,31 @@ def test_episodes():
         for _ in range(WORLD.horizon([2])):
             left = asked.astype(bool) & ~session.steps().visited
             actions = choose(WORLD.level, session.steps(), left.argmax(axis=1))
-            assert session.step(actions).all()
+            assert session.step(actions, np.ones(3, bool)).all()
             done |= session.judge(asked)[0]
         assert done.all() and session.observe() is not first
         np.testing.assert_array_equal(session.judge(asked * 2)[0], done)  # as often as it is asked for
         visited = session.steps().visited
         np.testing.assert_array_equal(session.judge(asked)[1], ~(visited & ~asked.astype(bool)).any(axis=1))
     np.testing.assert_array_equal(scenes.agent, WORLD.scenes(tasks, (7,)).agent)  # scenes are not changed by acting
+
+
+def test_what_rests_is_not_drawn_again(monkeypatch):
+    draw, drawn = Pool.draw, []
+    monkeypatch.setattr(Pool, "draw", lambda self, states: drawn.append(len(states.agent)) or draw(self, states))
+    scenes, going = WORLD.scenes([("A",)] * 3, (7,)), np.array([True, False, True])
+    with WORLD.start(scenes) as session, WORLD.start(scenes) as whole:
+        first = session.observe()
+        before = first["image"].copy()
+        assert session.step(np.full(3, FORWARD), going).all() and session.step(np.full(3, LEFT), going).all()
+        now = session.observe()
+        assert session.observe() is now and drawn == [3, 2]
+        np.testing.assert_array_equal(first["image"], before)
+        for action in (FORWARD, LEFT):
+            whole.step(np.full(3, action), np.ones(3, bool))
+        for name, seen in whole.observe().items():
+            np.testing.assert_array_equal(now[name][going], seen[going])
+            np.testing.assert_array_equal(now[name][1], first[name][1])
 
 
 def test_trials():

@@ -14,7 +14,7 @@ from PIL import Image
 
 import planvec
 from planvec.agents import build
-from planvec.agents.agent import Difference
+from planvec.agents.agent import Choice, Difference
 from planvec.cli import main
 from planvec.data import folders
 from planvec.data.folders import Recipe, collect
@@ -344,7 +344,8 @@ def test_episodes_are_judged_as_they_go():
             if finished.all():
                 break
             idle = np.array([0.0, 0.15, 0.0, 0.15])  # nothing stands there
-            assert episodes.step(np.stack([idle if a is None else a for a, _ in chosen])).all()
+            actions = np.stack([idle if a is None else a for a, _ in chosen])
+            assert episodes.step(actions, np.ones(len(actions), bool)).all()
         assert finished.all() and done.all() and clean.all()
         assert episodes.steps().shape == (3, WORLD.pool.state_size)
 
@@ -457,7 +458,8 @@ class Obedient(Difference):
             return rows.reshape(*seen.shape[:-1], 4)
 
         shape = jax.ShapeDtypeStruct((*now.shape[:-1], 4), jnp.float32)
-        return jax.pure_callback(act, shape, now, vmap_method="expand_dims")
+        actions = jax.pure_callback(act, shape, now, vmap_method="expand_dims")
+        return Choice(actions, jnp.zeros(len(now), bool))
 
 
 def obedient(skill):
@@ -495,6 +497,23 @@ def test_simulators_that_diverge_are_failures_and_reported(monkeypatch, conditio
     assert calls == [12] * trial.horizon  # the others go on to the end
     hard = evaluate(agents, WORLD, trial)
     assert hard[0].diverged == pytest.approx(1 / 6) and hard[0].success <= 5 / 6 and hard[1].diverged == 0
+
+
+def test_simulators_at_rest_are_not_asked(monkeypatch):
+    step, asked = Pool.step, []
+    monkeypatch.setattr(
+        Pool, "step", lambda self, states, actions: asked.append(len(states)) or step(self, states, actions)
+    )
+    scenes = WORLD.scenes([("PlaceInBox(red)",)] * 3, (0,))
+    actions = np.array([next_action(row, "PlaceInBox(red)") for row in positions(scenes)], np.float32)
+    going = np.array([True, False, True])
+    with WORLD.start(scenes) as session:
+        assert session.step(actions, going).all() and asked == [2]
+        np.testing.assert_array_equal(session.steps()[1], scenes[1])
+        apart = WORLD.start(scenes)
+        apart.step(actions, np.ones(3, bool))
+        np.testing.assert_array_equal(session.steps()[going], apart.steps()[going])
+        assert not np.array_equal(session.steps()[0], scenes[0])
 
 
 def test_a_rollout_to_the_horizon(tmp_path, monkeypatch, demo):

@@ -57,8 +57,9 @@ def _actions(world: Doom, batch: int, workers: Sequence[int]) -> Iterator[Row]:
 def _by_pool(workers: int, scenes: State, actions: np.ndarray) -> float:
     world = Doom(workers=workers)
     try:
+        all_of_them = np.ones(len(actions), bool)
         with world.start(scenes) as session:
-            return rate(lambda: (session.step(actions), session.observe()), count=len(actions))
+            return rate(lambda: (session.step(actions, all_of_them), session.observe()), count=len(actions))
     finally:
         world.close()
 

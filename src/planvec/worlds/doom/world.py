@@ -188,22 +188,29 @@ class Doom(HostedWorld):
 
 
 class DoomSession(Session):
-    """Episodes under way. Moving is arithmetic; only observing takes an engine."""
+    """Episodes under way. Moving is arithmetic; only observing takes an engine, where something has moved."""
 
     def __init__(self, world: Doom, states: State) -> None:
         self._world, self._states = world, states
         self._seen: Observation | None = None
+        self._moved = np.ones(len(states.agent), bool)  # since they were seen
 
     def observe(self) -> Observation:
-        if self._seen is None:
+        if self._seen is None or self._moved.all():
             self._seen = self._world.observe(self._states)
+        elif self._moved.any():
+            fresh = self._world.observe(self._states.take(self._moved))
+            self._seen = {name: _replaced(self._seen[name], self._moved, fresh[name]) for name in fresh}
+        self._moved = np.zeros_like(self._moved)
         return self._seen
 
-    def step(self, actions: np.ndarray) -> np.ndarray:
+    def step(self, actions: np.ndarray, going: np.ndarray) -> np.ndarray:
         """Nothing can break down here, as an engine that does is replaced."""
-        self._states = step(self._world.level, self._states, np.asarray(actions))
-        self._seen = None
-        return np.ones(len(self._states.agent), bool)
+        moved = step(self._world.level, self._states.take(going), np.asarray(actions)[going])
+        parts = zip(self._states, moved, strict=True)
+        self._states = State(*(_replaced(part, going, new) for part, new in parts))
+        self._moved = self._moved | going
+        return np.ones(len(going), bool)
 
     def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         visited = self._states.visited
@@ -212,6 +219,13 @@ class DoomSession(Session):
 
     def steps(self) -> State:
         return self._states
+
+
+def _replaced(rows: np.ndarray, which: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """A copy in which some rows are others."""
+    copy = rows.copy()
+    copy[which] = by
+    return copy
 
 
 def _state(step: Any) -> State:

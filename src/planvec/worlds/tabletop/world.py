@@ -179,8 +179,10 @@ class TabletopSession(Session):
     def observe(self) -> np.ndarray:
         return positions(self._states)
 
-    def step(self, actions: np.ndarray) -> np.ndarray:
-        self._states, sane = self._pool.step(self._states, actions)
+    def step(self, actions: np.ndarray, going: np.ndarray) -> np.ndarray:
+        self._states = self._states.copy()
+        sane = np.ones(len(going), bool)
+        self._states[going], sane[going] = self._pool.step(self._states[going], actions[going])
         return sane
 
     def judge(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
