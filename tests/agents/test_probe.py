@@ -18,8 +18,8 @@ from planvec.analysis import corpus
 from planvec.analysis.probes import fit, fit_probe, longest
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
-from planvec.evaluation.trials import make_trial
 from planvec.worlds import make
+from planvec.worlds.trials import make_trial
 
 
 @pytest.fixture(autouse=True)

@@ -18,11 +18,11 @@ from planvec.errors import InputError
 from planvec.evaluation.episodes import episodes, stack
 from planvec.evaluation.judge import Judge
 from planvec.evaluation.scores import Score, evaluate, sum_plans
-from planvec.evaluation.trials import make_trial, random_trial, strangers
 from planvec.tasks import FRESH, parse_condition
 from planvec.worlds import make
 from planvec.worlds.protocol import Session
 from planvec.worlds.sessions import PureSession
+from planvec.worlds.trials import make_trial, random_trial, strangers
 
 WORLD = make("crafting")
 

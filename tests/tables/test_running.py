@@ -9,12 +9,12 @@ import pytest
 from planvec.data import folders
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score
-from planvec.evaluation.trials import OneTask
 from planvec.tables import running
 from planvec.tables.entries import Entry, entries, sweep
 from planvec.training.config import Config
 from planvec.training.runs import METRICS
 from planvec.worlds import make
+from planvec.worlds.trials import OneTask
 
 COINS = "own_world:Coins"  # of the examples: small networks
 CONFIG = Config(world=COINS, samples=8 * 4, batch=8, embedding=16, interval=2, optimizer="adam")

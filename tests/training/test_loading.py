@@ -10,11 +10,11 @@ import planvec as pv
 from planvec.agents import build
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
-from planvec.evaluation.trials import random_trial
 from planvec.io.checkpoints import save_json, save_tree
 from planvec.training import loading
 from planvec.training.runs import CONFIG, WEIGHTS
 from planvec.worlds.spaces import Images
+from planvec.worlds.trials import random_trial
 
 
 @pytest.fixture

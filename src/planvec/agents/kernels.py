@@ -1,10 +1,11 @@
-"""Convolutions as matrix products. On images this small they beat XLA's own, on a GPU and on a CPU.
+"""Convolutions as matrix products. On the smallest images they beat XLA's own, on a GPU and on a CPU.
 
 Which form is fastest depends on the device and the batch; all of them compute the same, and a test says so:
 
 - On an accelerator every output sees the whole image: most of the weights are then zeros, but nothing has to be
   gathered, and matrix units have nothing else to do.
 - On a CPU, where every multiplication counts, a product sees the few rows or the window that its outputs need.
+- Where an image is so large beside the kernel that this would multiply zeros most of the time, XLA's own is used.
 - In a picture made of tiles, a first layer that sees one tile at a time is a table: what becomes of each of them.
 """
 
@@ -18,6 +19,7 @@ from jax import Array, lax
 
 from planvec.data.tiles import Atlas
 
+LARGE = 8  # times as many places as taps: from there on a convolution is XLA's own
 WIDE = 64  # outputs of a matrix product; narrower ones are slow on a CPU
 
 
@@ -42,10 +44,46 @@ def convolved(size: int, kernel: int, stride: int, padding: int) -> int:
 
 def convolve(x: Array, weight: Array, stride: int, padding: int) -> Array:
     """(N, H, W, inputs) * (k, k, inputs, outputs) → (N, H', W', outputs)"""
-    tiled = stride == weight.shape[0] and padding == 0
+    k = len(weight)
+    tiled = stride == k and padding == 0
+    if not tiled and x.shape[1] * x.shape[2] > LARGE * k * k:
+        return convolve_large(x, weight, padding) if stride == 1 else convolve_by_xla(x, weight, stride, padding)
     if on_cpu():
         return convolve_tiles(x, weight) if tiled else convolve_rows(x, weight, stride, padding)
     return convolve_bands(x, weight) if tiled else convolve_whole(x, weight, stride, padding)
+
+
+# For images that are large beside the kernel.
+
+
+def convolve_by_xla(x: Array, weight: Array, stride: int, padding: int) -> Array:
+    dimensions = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(x, weight, (stride, stride), [(padding, padding)] * 2, dimension_numbers=dimensions)
+
+
+@own_gradient(2)
+def convolve_large(x: Array, weight: Array, padding: int) -> Array:
+    """Stride 1."""
+    return convolve_by_xla(x, weight, 1, padding)
+
+
+def _convolve_large_pull(padding: int, saved: tuple[Array, Array], y: Array) -> tuple[Array, Array]:
+    """On a CPU XLA's own gradient of the kernel is a loop over single numbers; here it is a product for each tap."""
+    x, weight = saved
+    if not on_cpu():
+        _, pull = jax.vjp(lambda x, weight: convolve_by_xla(x, weight, 1, padding), x, weight)
+        return pull(y)
+    k = len(weight)
+    turned = jnp.flip(weight, (0, 1)).swapaxes(2, 3)
+    wide = jnp.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+    seen = [wide[:, i : i + y.shape[1], j : j + y.shape[2]] for i in range(k) for j in range(k)]
+    taps = [tap.reshape(-1, x.shape[-1]).T @ y.reshape(-1, y.shape[-1]) for tap in seen]
+    return convolve_by_xla(y, turned, 1, k - 1 - padding), jnp.stack(taps).reshape(weight.shape)
+
+
+convolve_large.defvjp(
+    lambda x, weight, padding: (convolve_large(x, weight, padding), (x, weight)), _convolve_large_pull
+)
 
 
 # For an accelerator.

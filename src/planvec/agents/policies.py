@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from planvec.agents.encoders import Encoder, Linear, Observation
+from planvec.errors import InputError
 
 
 class Head(eqx.Module):
@@ -36,6 +37,14 @@ class Head(eqx.Module):
     @abstractmethod
     def greedy(self, outputs: Any) -> Array:
         """The best action."""
+
+    def log_density(self, outputs: Any, action: Array) -> Array:
+        """log π(a | …), where the head has one: (…). Practice takes it."""
+        raise InputError(f"{type(self).__name__} gives its actions no chances: such an agent cannot practise")
+
+    def entropy(self, outputs: Any) -> Array:
+        """Of the actions: (…)."""
+        return jnp.zeros(())
 
     def stops(self, outputs: Any) -> Array:
         """Whether the agent says that nothing is left to do, and so does nothing more: bool (N,). Most heads cannot."""
@@ -78,6 +87,11 @@ class Stopping(Head):
     def greedy(self, outputs: Ending) -> Array:
         return self.head.greedy(outputs.action)
 
+    def log_chance(self, outputs: Ending, action: Array, stop: Array) -> Array:
+        """log π of stopping; or of going on, and with this action: (…)"""
+        goes_on = jax.nn.log_sigmoid(-outputs.stop) + self.head.log_density(outputs.action, action)
+        return jnp.where(stop, jax.nn.log_sigmoid(outputs.stop), goes_on)
+
     def stops(self, outputs: Ending) -> Array:
         """Where that is likelier than not: an episode has many moments, and a stop cannot be taken back."""
         return outputs.stop > 0
@@ -105,6 +119,14 @@ class Categorical(Head):
 
     def accuracy(self, outputs: Array, action: Array) -> Array:
         return (self.greedy(outputs) == action).astype(jnp.float32)
+
+    def log_density(self, outputs: Array, action: Array) -> Array:
+        return -self.loss(outputs, action)
+
+    def entropy(self, outputs: Array) -> Array:
+        """−Σ π log π: (…)"""
+        logs = jax.nn.log_softmax(outputs)
+        return -jnp.sum(jnp.exp(logs) * logs, axis=-1)
 
     def sample(self, outputs: Array, key: Array) -> Array:
         return jax.random.categorical(key, outputs, axis=-1)
@@ -226,6 +248,12 @@ class Policy(eqx.Module):
     """π: what is seen, and the plan, become a hidden layer; the head makes of that what to do."""
 
     head: eqx.AbstractVar[Head]
+    layers: eqx.AbstractVar[tuple[Linear, ...]]
+
+    @property
+    def features(self) -> int:
+        """How wide the last hidden layer is."""
+        return self.layers[-1].weight.shape[-1]
 
     @abstractmethod
     def hidden(self, observations: tuple[Observation, ...], plan: Array | None = None) -> Array:

@@ -167,13 +167,9 @@ class BoardNetworks:
 
     def policy(self, observations: int, plan: int, stops: bool, key: Array) -> Policy:
         layers_key, head_key = jax.random.split(key)
-        head = ending(
-            Categorical(ResidualPolicy.FEATURES, self.space.actions, key=head_key),
-            ResidualPolicy.FEATURES,
-            stops,
-            head_key,
-        )
-        return ResidualPolicy((TILE, self.space.shape[-1]), plan, head, key=layers_key)
+        features = ResidualPolicy.FEATURES
+        head = ending(Categorical(features, self.space.actions, key=head_key), features, stops, head_key)
+        return ResidualPolicy(TILE, self.space.shape[-1], plan, head, key=layers_key)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from planvec.agents.probe import HALF, Probe, progress
 from planvec.analysis.corpus import Corpus, check_vectors, encode, encode_batch
 from planvec.errors import InputError
 from planvec.evaluation.episodes import episodes, stack
-from planvec.evaluation.trials import Trial, make_trial
 from planvec.tasks import FRESH, Task, parse_condition
 from planvec.worlds.protocol import World
+from planvec.worlds.trials import Trial, make_trial
 
 EPISODES = 64  # of each condition, unless told otherwise
 

@@ -22,7 +22,6 @@ from planvec.benchmarks.measure import Row, rate, rates
 from planvec.data import folders
 from planvec.data.pairs import PairSet
 from planvec.evaluation.scores import evaluate
-from planvec.evaluation.trials import random_trial
 from planvec.training import update
 from planvec.training.config import Config
 from planvec.training.loading import load
@@ -32,6 +31,7 @@ from planvec.worlds import make
 from planvec.worlds.protocol import World
 from planvec.worlds.registry import USUAL
 from planvec.worlds.spaces import Images
+from planvec.worlds.trials import random_trial
 
 AGENT = "cpv-full"
 WORLD = USUAL

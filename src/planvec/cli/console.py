@@ -13,11 +13,11 @@ from rich.table import Table
 from planvec.agents import Agent
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score, evaluate
-from planvec.evaluation.trials import OneTask, Trial, random_trial
 from planvec.tables import paper
 from planvec.tasks import parse_condition
 from planvec.worlds.protocol import World
 from planvec.worlds.registry import USUAL
+from planvec.worlds.trials import OneTask, Trial, random_trial
 
 WORLD = USUAL  # where none is named
 out = Console()

@@ -11,9 +11,9 @@ from tyro.conf import Positional
 from planvec.cli.console import WORLD, check_name, log, out, progress, random_trials, say, score_all, scores_table
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score
-from planvec.evaluation.trials import Trial, make_trial
 from planvec.training.config import Config, named
 from planvec.worlds.protocol import World
+from planvec.worlds.trials import Trial, make_trial
 
 
 @dataclass

@@ -16,8 +16,8 @@ from planvec.agents.agent import EmbeddingAgent
 from planvec.errors import InputError
 from planvec.evaluation.episodes import episodes, stack
 from planvec.evaluation.judge import Judge
-from planvec.evaluation.trials import Trial, strangers
 from planvec.worlds.protocol import World, take
+from planvec.worlds.trials import Trial, strangers
 
 
 class Score(NamedTuple):

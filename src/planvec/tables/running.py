@@ -14,7 +14,6 @@ from planvec.data import folders
 from planvec.data.pairs import PairSet
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score, evaluate
-from planvec.evaluation.trials import OneTask, random_trial
 from planvec.io.checkpoints import load_json, save_json
 from planvec.io.provenance import commit
 from planvec.tables.entries import Entry
@@ -26,6 +25,7 @@ from planvec.training.loop import train
 from planvec.training.runs import CONFIG, read_metrics
 from planvec.worlds import make
 from planvec.worlds.protocol import World
+from planvec.worlds.trials import OneTask, random_trial
 
 Say = Callable[[str], None]  # told in a line for people what was begun, or what came out
 Watch = Callable[[str, int, int], None]  # told what is being done, how much of it is, and of how much

@@ -1,4 +1,4 @@
-"""The losses, the paper's and those past it: short functions of embeddings (N, embedding) that give one number per sample.
+"""The losses, the paper's and those past it: short functions of embeddings (N, embedding), a number for each sample.
 
 Everywhere j stands for another pair of the batch: the next one, and the first for the last.
 """
@@ -50,7 +50,7 @@ def alike(whole: Array, reference: Array) -> Array:
 
 
 def stop(logit: Array, over: Array) -> Array:
-    """−log σ(stop) at the last moment, −log(1 − σ(stop)) at all others; the two count the same, as if they were as many"""
+    """−log σ(stop) at the last moment, −log(1 − σ(stop)) at all others; each kind counts as much"""
     ends = jnp.maximum(jnp.sum(over), 1)
     others = jnp.maximum(jnp.sum(~over), 1)
     return len(over) * jnp.where(over, jax.nn.softplus(-logit) / ends, jax.nn.softplus(logit) / others)

@@ -32,10 +32,12 @@ class State(NamedTuple):
     step: Array  # int32 [], updates done
 
 
-def open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
-    """Make a run folder, or check that it is of the same training. The config must be resolved."""
+def open_run(config: Config, folder: Path, data: dict[str, Any], practice: dict[str, Any] | None = None) -> None:
+    """Make a run folder, or check that it is of the same training. The config must be resolved. `practice`: how the
+    agent practises, where it does."""
     asked = asdict(config)
-    data = json.loads(json.dumps(data))  # as it is read back
+    further = {"data": data} | ({"practice": practice} if practice else {})
+    further = json.loads(json.dumps(further))  # as it is read back
     if (folder / CONFIG).exists():
         known = asdict(read_config(folder).resolved())
         for name, value in asked.items():
@@ -43,13 +45,16 @@ def open_run(config: Config, folder: Path, data: dict[str, Any]) -> None:
                 raise InputError(
                     f"{folder} holds a training with {name} {known[name]}, not {value}; choose another folder"
                 )
-        if load_json(folder / CONFIG).get("data") != data:
+        described = load_json(folder / CONFIG)
+        if described.get("data") != further["data"]:
             raise InputError(f"{folder} holds a training on other data; choose another folder")
+        if described.get("practice") != further.get("practice"):
+            raise InputError(f"{folder} holds another practice, or none; choose another folder")
         return
     if folder.exists() and any(not path.name.endswith(files.TEMPORARY) for path in folder.iterdir()):
         raise InputError(f"{folder} is not empty and no training of planvec; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    save_json(folder / CONFIG, {"config": asked, "data": data, "made": provenance()})
+    save_json(folder / CONFIG, {"config": asked} | further | {"made": provenance()})
 
 
 def read_config(folder: Path) -> Config:

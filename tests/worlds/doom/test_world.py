@@ -13,7 +13,6 @@ from planvec.data import folders
 from planvec.data.folders import Recipe, collect
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
-from planvec.evaluation.trials import make_trial
 from planvec.tasks import encode_tasks
 from planvec.worlds import make, registrations, retrying
 from planvec.worlds.doom import world
@@ -25,6 +24,7 @@ from planvec.worlds.doom.pool import Pool
 from planvec.worlds.doom.world import HORIZONS, Doom
 from planvec.worlds.protocol import is_hosted
 from planvec.worlds.spaces import View
+from planvec.worlds.trials import make_trial
 
 WORLD = make("doom")
 TASKS = [("A",), ("C", "B"), ("D", "A", "C"), ("B",), ("A", "D"), ("B", "C", "D")]

@@ -20,7 +20,6 @@ from planvec.data import folders
 from planvec.data.folders import Recipe, collect
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
-from planvec.evaluation.trials import make_trial, random_trial
 from planvec.io import files
 from planvec.worlds import make
 from planvec.worlds.protocol import is_hosted
@@ -34,6 +33,7 @@ from planvec.worlds.tabletop.pool import Pool
 from planvec.worlds.tabletop.simulator import positions
 from planvec.worlds.tabletop.skills import LID_ON, SKILLS, compatible, goals, outcome, relations
 from planvec.worlds.tabletop.world import HORIZONS, Tabletop
+from planvec.worlds.trials import make_trial, random_trial
 
 WORLD = make("tabletop")
 PAIRS = tuple(product(SKILLS, repeat=2))

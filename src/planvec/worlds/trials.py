@@ -33,19 +33,22 @@ def random_trial(world: World, condition: str, episodes: int, seed: int, extras:
     return make_trial(world, world.sample_parts((seed, FRESH + 2), episodes, parse_condition(condition)), seed, extras)
 
 
-def make_trial(world: World, parts: Sequence[Sequence[Task]], seed: int, extras: str = "discard") -> Trial:
-    """Fresh references by the expert, without noise: for each part of the sum, a task for each episode."""
+def make_trial(
+    world: World, parts: Sequence[Sequence[Task]], seed: int, extras: str = "discard", apart: int = 0
+) -> Trial:
+    """Fresh references by the expert, without noise: for each part of the sum, a task for each episode. `apart`: sets
+    of episodes with other numbers share no reference and no scene."""
     if not parts[0]:
         raise InputError("evaluate at least one episode")
     shown = []
     wanted = []
     for i, tasks in enumerate(parts):
-        first, last, done = world.ends(world.record(tasks, (seed, FRESH + 3, i), 0.0, extras))
+        first, last, done = world.ends(world.record(tasks, (seed, FRESH + apart + 3, i), 0.0, extras))
         shown.append((first, last))
         wanted.append(done)
     whole = [sum(tasks, ()) for tasks in zip(*parts, strict=True)]
     horizon = world.horizon([max(map(len, tasks)) for tasks in parts])
-    scenes = world.scenes(whole, (seed, FRESH + 4))
+    scenes = world.scenes(whole, (seed, FRESH + apart + 4))
     return Trial(tuple(shown), scenes, np.stack(wanted).sum(axis=0, dtype=np.int32), horizon, whole)
 
 
