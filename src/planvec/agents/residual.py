@@ -72,6 +72,7 @@ class ResidualPolicy(Policy):
 
     def hidden(self, observations: tuple[Observation, ...], plan: Array | None = None) -> Array:
         [seen] = observations
+        assert plan is not None, "it reads a plan"
         x = self._see(seen)
         read = self.reader(plan).astype(x.dtype)
         for block in self.blocks:

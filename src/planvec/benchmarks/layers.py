@@ -5,7 +5,7 @@ from typing import NamedTuple
 from planvec.agents import Agent
 from planvec.agents.agent import Difference
 from planvec.agents.encoders import ImageEncoder, Linear
-from planvec.agents.policies import Categorical
+from planvec.agents.policies import Categorical, LayeredPolicy
 
 
 class Layers(NamedTuple):
@@ -18,6 +18,7 @@ def layers(agent: Agent) -> Layers:
     """Of an agent that sees images, chooses among actions, and is given the plan less what is done."""
     assert isinstance(agent, Difference)
     policy = agent.policy
+    assert isinstance(policy, LayeredPolicy)
     assert isinstance(agent.encoder, ImageEncoder)
     assert isinstance(policy.network, ImageEncoder)
     assert isinstance(policy.head, Categorical)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional
 
 from planvec.cli.console import WORLD, check_name, log, out, progress, say
+from planvec.data.pairs import NOISE
 from planvec.errors import InputError
 from planvec.training.config import named
 
@@ -25,7 +26,7 @@ class Collect:
     skills: Annotated[str | None, named("RANGE")] = None
     """How many skills a task has: a range, or one number. Unless given 2-4 in crafting, 1-2 on the tabletop, 1-3 in
     doom."""
-    noise: float = 0.1
+    noise: float = NOISE
     """Share of the expert's actions that are random; on the tabletop the error of its hand, in sides of a cube."""
     extras: Literal["discard", "keep"] = "discard"
     """Demonstrations that did more than their task: discard them, or keep them (as the paper's authors do)."""

@@ -11,7 +11,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.cli.console import WORLD, Update, log, out, progress, random_trials, say, score_all, scores_table
-from planvec.data.pairs import PairSet
+from planvec.data.pairs import NOISE, PairSet
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
 from planvec.training.config import Config, named
@@ -87,7 +87,7 @@ def collect(world: World, name: str, run: Path) -> Path:
     from planvec.data import folders
 
     folder = run.with_name(run.name + "-data")
-    recipe = folders.Recipe(world=name, pairs=world.pairs, skills=world.sizes, noise=0.1, extras="discard", seed=0)
+    recipe = folders.Recipe(world=name, pairs=world.pairs, skills=world.sizes, noise=NOISE, extras="discard", seed=0)
     with progress(f"collecting {name}", recipe.pairs, "pairs") as update:
         folders.ensure(recipe, folder, world, update)
     return folder

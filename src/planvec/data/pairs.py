@@ -1,5 +1,6 @@
 """Pairs of demonstrations on the accelerator, and samples of them for training."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from planvec.worlds.protocol import World
 
 PyTree = Any
+
+NOISE = 0.1  # the share of the expert's actions that are random, unless told
 
 
 class Batch(NamedTuple):
@@ -56,6 +59,13 @@ class PairSet(eqx.Module):
             end=jnp.int32(len(lengths) // 2),
             world=world,
         )
+
+    @staticmethod
+    def fresh(world: "World", count: int, seed: Sequence[int]) -> "PairSet":
+        """Pairs of demonstrations by the expert, of the world's usual tasks, in memory."""
+        tasks = [task for task in world.sample_tasks((*seed, 0), count, *world.sizes) for _ in range(2)]
+        demos = world.record(tasks, (*seed, 1), NOISE)
+        return PairSet.of(world, world.replay(demos), demos.actions, demos.lengths)
 
     def __len__(self) -> int:
         return int(self.end - self.begin)

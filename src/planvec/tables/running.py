@@ -11,7 +11,7 @@ import numpy as np
 
 from planvec.agents import Agent
 from planvec.data import folders
-from planvec.data.pairs import PairSet
+from planvec.data.pairs import NOISE, PairSet
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score, evaluate
 from planvec.io.checkpoints import load_json, save_json
@@ -30,7 +30,6 @@ from planvec.worlds.trials import OneTask, random_trial
 Say = Callable[[str], None]  # told in a line for people what was begun, or what came out
 Watch = Callable[[str, int, int], None]  # told what is being done, how much of it is, and of how much
 EVALUATION_SEED = 1  # of the references and scenes, the same for all agents
-NOISE = 0.1  # of all demonstrations trained on
 
 
 class Demonstrations:

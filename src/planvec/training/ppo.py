@@ -15,6 +15,7 @@ from jax import Array
 
 from planvec.agents.agent import Difference
 from planvec.agents.encoders import Linear
+from planvec.agents.policies import Ending, Stopping
 from planvec.training.metric import Metric
 from planvec.worlds.protocol import PureWorld
 
@@ -52,10 +53,16 @@ class Learner(eqx.Module):
     agent: Difference
     value: Linear
 
-    def look(self, now: PyTree, left: Array) -> tuple[Any, Array]:
+    @property
+    def head(self) -> Stopping:
+        head = self.agent.policy.head
+        assert isinstance(head, Stopping), "an agent that practises can stop"
+        return head
+
+    def look(self, now: PyTree, left: Array) -> tuple[Ending, Array]:
         """The head's outputs, and the estimate: (N,)"""
         hidden = self.agent.policy.hidden((now,), left)
-        return self.agent.policy.head(hidden, now), self.value(hidden, out=jnp.float32)[:, 0]
+        return self.head(hidden, now), self.value(hidden, out=jnp.float32)[:, 0]
 
     def cast(self, dtype: Any) -> "Learner":
         return Learner(self.agent.cast(dtype), jax.tree.map(lambda leaf: leaf.astype(dtype), self.value))
@@ -109,7 +116,7 @@ def act(
     def step(underway: Underway, key: Array) -> tuple[Underway, tuple[Experience, Labels]]:
         action_key, stop_key, next_key = jax.random.split(key, 3)
         outputs, value = learner.look(see(underway.states), underway.left)
-        head = learner.agent.policy.head
+        head = learner.head
         action = head.sample(outputs, action_key)
         stop = jax.random.bernoulli(stop_key, jax.nn.sigmoid(outputs.stop))
         moved, skill = jax.vmap(world.step)(underway.states, action)
@@ -174,7 +181,7 @@ class Lesson(NamedTuple):
 
 def loss(learner: Learner, lesson: Lesson, world: PureWorld, rules: Rules, dtype: Any) -> tuple[Array, dict]:
     """−min(ρ·A, clip(ρ)·A), ρ being how much likelier the action has become; the estimate's error; less the entropy"""
-    head = learner.agent.policy.head
+    head = learner.head
     outputs, value = learner.cast(dtype).look(jax.vmap(world.decode)(lesson.states), lesson.left)
     log_ratio = head.log_chance(outputs, lesson.action, lesson.stop) - lesson.log_chance
     ratio = jnp.exp(log_ratio)

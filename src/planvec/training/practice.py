@@ -23,13 +23,15 @@ from planvec.agents.encoders import Linear
 from planvec.agents.policies import Stopping
 from planvec.data.pairs import PairSet
 from planvec.errors import InputError
+from planvec.io.checkpoints import load_tree, save_tree
 from planvec.tasks import FRESH, check_seed, parse_condition
 from planvec.training import compilation, ppo
 from planvec.training.config import Config
 from planvec.training.loop import Diverged
 from planvec.training.metric import Metric, fit_metric
 from planvec.training.ppo import Experience, Labels, Learner, Pool, Rules, Underway
-from planvec.training.runs import Run, open_run, resume
+from planvec.training.runs import WEIGHTS as TRAINED
+from planvec.training.runs import Run, open_run, read_metrics, resume
 from planvec.training.update import precision, random_key
 from planvec.worlds import make
 from planvec.worlds.protocol import PureWorld, World, take
@@ -38,9 +40,10 @@ from planvec.worlds.trials import Trial, make_trial
 SUMS = "2,3,4,2+2,4+4,2+2+2+2,4+4+4+4,2+2+2+2+2+2+2+2,4+4+4+4+4+4+4+4"
 APART = 1000  # and up: the numbers of sets of episodes that are practised on
 ENDED = 0.5  # less of a plan than this much of a skill is nothing left
+BEST = "best.safetensors"  # the weights with which most episodes ended exactly, by the plan
 WEIGHTS, BEGIN, ACT, LEARN, METRIC = range(5)  # what a random key is for
-COLLAPSE = 0.2  # so much fewer episodes that end exactly than at best …
-LONG = 5  # … in so many intervals one after the other, are a collapse
+COLLAPSE = 0.2  # so much smaller a share of episodes that end exactly than at best …
+LONG = 5  # … in so many intervals one after the other, is a collapse
 
 
 @dataclass(frozen=True)
@@ -147,8 +150,9 @@ def practise(
     )
     state = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), resume([folder], [start]))
     run = Run(folder, int(state.step))
+    shares = [row["exact_by_plan"] for row in read_metrics(folder)]
     try:
-        while state.step < practice.rounds:
+        while state.step < practice.rounds and not collapsed(shares):
             began = time.perf_counter()
             before = int(state.step)
             until = min(before - before % practice.interval + practice.interval, practice.rounds)
@@ -161,6 +165,9 @@ def practise(
             row |= {"steps_per_second": (until - before) * practice.round / (time.perf_counter() - began)}
             if not all(map(math.isfinite, row.values())):
                 raise Diverged(f"practice has diverged; {folder} holds the agent as it was after {before} rounds")
+            shares.append(row["exact_by_plan"])
+            if shares[-1] == max(shares):
+                save_tree(folder / BEST, state.agent)
             run.save(state, row)
             watch(until, row)
     except KeyboardInterrupt:
@@ -168,7 +175,17 @@ def practise(
         raise
     finally:
         run.close()
-    return state.agent
+    if not collapsed(shares):
+        return state.agent
+    say(f"practice has collapsed: {shares[-1]:.0%} of episodes end exactly, {max(shares):.0%} did; that agent is kept")
+    best = load_tree(folder / BEST, state.agent)
+    save_tree(folder / TRAINED, best)
+    return best
+
+
+def collapsed(shares: Sequence[float]) -> bool:
+    """Whether ever fewer episodes end exactly, by the plan: for LONG intervals COLLAPSE less than at best."""
+    return len(shares) > LONG and max(shares[-LONG:]) < max(shares) - COLLAPSE
 
 
 def make_pool(agent: Difference, world: World, practice: PracticeConfig) -> tuple[Pool, Array]:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,19 @@ from planvec.training.config import Config
 
 CONFIG, WEIGHTS, METRICS = "config.json", "weights.safetensors", "metrics.jsonl"
 STATE, PREVIOUS = "state.safetensors", "state.previous.safetensors"
+
+
+class Saved(Protocol):
+    """What a checkpoint is of: all that changes from one step to the next."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def step(self) -> Array: ...
+
+
+AnySaved = TypeVar("AnySaved", bound=Saved)
 
 
 class State(NamedTuple):
@@ -66,7 +79,7 @@ def read_config(folder: Path) -> Config:
         raise InputError(f"{folder / CONFIG} is of another version of planvec, or damaged") from None
 
 
-def resume(folders: Sequence[Path], fresh: Sequence[State]) -> State:
+def resume(folders: Sequence[Path], fresh: Sequence[AnySaved]) -> AnySaved:
     """The states to go on from, stacked: the latest step that all folders have saved, or fresh ones where none has any.
 
     What is newer than that step is dropped, so that the next save does not push out what all have in common.
@@ -83,7 +96,7 @@ def resume(folders: Sequence[Path], fresh: Sequence[State]) -> State:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *fresh)
 
 
-def _saved(folder: Path, like: State) -> dict[int, State]:
+def _saved(folder: Path, like: AnySaved) -> dict[int, AnySaved]:
     """The states in a folder, by step."""
     states = [load_tree(folder / name, like) for name in (STATE, PREVIOUS) if (folder / name).exists()]
     return {int(state.step): state for state in states}
@@ -100,7 +113,7 @@ class Run:
         files.write(folder / METRICS, "".join(kept))
         self._board = SummaryWriter(str(folder), purge_step=step + 1, flush_secs=10)
 
-    def save(self, state: State, metrics: dict[str, float]) -> None:
+    def save(self, state: Saved, metrics: dict[str, float]) -> None:
         """The state comes last: where that is, all of its step is. The one before stays too, as agents that train
         together go on from a step that all have saved, wherever between two saves a kill came."""
         step = int(state.step)
@@ -111,7 +124,7 @@ class Run:
             self._board.add_scalar(name.replace("valid_", "valid/"), value, step)
         self.keep(state)
 
-    def keep(self, state: State) -> None:
+    def keep(self, state: Saved) -> None:
         """What is needed to go on, unless that is there already."""
         if self._kept == int(state.step):
             return
