@@ -18,8 +18,9 @@ import numpy as np
 from jax import Array
 
 from planvec.agents.encoders import Encoder, Observation
+from planvec.agents.metric import Metric
 from planvec.agents.policies import Policy
-from planvec.agents.probe import HALF, Probe, Reading, progress
+from planvec.agents.probe import HALF, TINY, Probe, Reading, progress
 from planvec.data.tiles import Tiled
 from planvec.errors import InputError
 from planvec.plans import AnyPlan, Plan, ReferencePlan, unit
@@ -49,6 +50,7 @@ class Agent(eqx.Module):
 
     policy: Policy
     probe: Probe | None = eqx.field(default=None, kw_only=True)  # reads plans; fitted afterwards, never trained
+    metric: Metric | None = eqx.field(default=None, kw_only=True)  # how much is in a plan; fitted afterwards as well
 
     segments: ClassVar[tuple[str, ...]]  # parts of a training sample (losses.SEGMENTS) that `outputs` wants
 
@@ -72,9 +74,11 @@ class Agent(eqx.Module):
         return Choice(head.greedy(outputs) if greedy else head.sample(outputs, key), head.stops(outputs))
 
     def finished(self, first: Observation, now: Observation, plans: Values) -> Array:
-        """`done` for programs, of a batch of plans: whether the probe reads half a turn or more of no skill in what is
-        left. bool (N,)"""
+        """`done` for programs, of a batch of plans: whether less than half a skill is left; or, where there is no
+        metric, whether the probe reads half a turn or more of no skill in what is left. bool (N,)"""
         left = jax.tree.map(jnp.subtract, plans, self.encode(first, now))
+        if self.metric is not None:
+            return self.metric(left) < HALF
         return jnp.max(self.reader(left), axis=-1) < HALF
 
     @abstractmethod
@@ -133,14 +137,26 @@ class Agent(eqx.Module):
         return plan - self.plan((first, now))
 
     def progress(self, plan: AnyPlan, first: Observation, now: Observation) -> float:
-        """How much of a plan has been done, from 0 to 1."""
+        """How much of a plan has been done, from 0 to 1: of its length where there is a metric, else of its skills."""
+        if self.metric is not None:
+            rest = self.metric(self.values(self.remaining(plan, first, now)))
+            return float(jnp.clip(1 - rest / jnp.maximum(self.metric(self.values(plan)), TINY), 0, 1))
         whole = self.read(plan).counts
         left = self.read(self.remaining(plan, first, now)).counts
         return float(progress(jnp.array(list(whole.values())), jnp.array(list(left.values()))))
 
     def done(self, plan: AnyPlan, first: Observation, now: Observation) -> bool:
-        """Whether a plan has been done: of no skill half a turn or more is left."""
-        return self.read(self.remaining(plan, first, now)).most < HALF
+        """Whether a plan has been done: less than half a skill is left; or, where there is no metric, of no skill half
+        a turn or more."""
+        left = self.remaining(plan, first, now)
+        if self.metric is not None:
+            return bool(self.metric(self.values(left)) < HALF)
+        return self.read(left).most < HALF
+
+    @property
+    def bare(self) -> Self:
+        """The agent without what was fitted to it afterwards."""
+        return replace(self, probe=None, metric=None)
 
     def cast(self, dtype: Any) -> Self:
         """The same agent with its weights, and so its computations, in another dtype; but for what keeps its own."""
@@ -156,7 +172,7 @@ class Agent(eqx.Module):
     def fingerprint(self) -> str:
         """Names these very weights: equal wherever the same agent is loaded, with a probe or without."""
         digest = hashlib.sha256(type(self).__name__.encode())
-        for leaf in jax.tree.leaves(replace(self, probe=None)):
+        for leaf in jax.tree.leaves(self.bare):
             digest.update(np.asarray(leaf).tobytes())
         return digest.hexdigest()[:12]
 

@@ -15,6 +15,7 @@ from planvec.cli.console import complain
 from planvec.cli.demonstrating import Collect, Render
 from planvec.cli.learning import Probe, Train
 from planvec.cli.listing import Agents, Worlds
+from planvec.cli.practising import Practice
 from planvec.cli.scoring import Demo, Evaluate, Measure, Reproduce
 from planvec.cli.trying import Act, Play
 from planvec.errors import Failure, InputError
@@ -24,6 +25,7 @@ COMMANDS = {
     "demo": Demo,
     "collect": Collect,
     "train": Train,
+    "practice": Practice,
     "evaluate": Evaluate,
     "reproduce": Reproduce,
     "probe": Probe,

@@ -5,12 +5,11 @@ worlds a call of the policy serves all episodes, then their simulators take a st
 that nothing is left to do: nothing is done in it any more. Who may say so:
 
     own     the agent itself, where its head can; other agents go on to the horizon
-    probe   `agent.finished`, what its probe reads in what is left of the plan
+    probe   `agent.finished`, what its metric or its probe reads in what is left of the plan
     never   nobody
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -81,7 +80,7 @@ def may_stop(agents: Agent, stop: str) -> bool:
     """Whether agents can end their episodes. Complains where they cannot do so in the way that is asked for."""
     if stop not in STOPS:
         raise InputError(f"agents stop by {', '.join(STOPS)}; got '{stop}'")
-    if stop == "probe":
+    if stop == "probe" and agents.metric is None:
         _ = agents.reader  # complains where there is none
     return stop == "probe" or (stop == "own" and agents.can_stop)
 
@@ -161,12 +160,12 @@ def _chunk(acting: _Acting, world: PureWorld, states: Any, going: Any, begin: np
 
 
 def stack(agents: Sequence[Agent], stop: str = "own") -> Agent:
-    """Agents of one kind as one, each array with a row for each. Probes are left out, as not all may have one; unless
-    they are to say when to stop."""
-    if stop == "probe":
+    """Agents of one kind as one, each array with a row for each. Probes and metrics are left out, as not all may have
+    one; unless they are to say when to stop."""
+    if stop != "probe":
+        agents = [agent.bare for agent in agents]
+    elif any(agent.metric is None for agent in agents):
         _ = [agent.reader for agent in agents]  # complains where there is none
-    else:
-        agents = [replace(agent, probe=None) for agent in agents]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
 
 

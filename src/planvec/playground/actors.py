@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -31,7 +30,7 @@ class Actor:
     """An agent in its world."""
 
     def __init__(self, agent: Agent, world: World) -> None:
-        self.agent = jax.tree.map(jnp.asarray, replace(agent, probe=None))
+        self.agent = jax.tree.map(jnp.asarray, agent.bare)
         self.world = world
         self.probe = agent.probe if isinstance(agent, EmbeddingAgent) else None  # None: it cannot read plans
 

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 
 from planvec.agents import Agent
+from planvec.agents.metric import load_metric
 from planvec.agents.probe import load_probe
 from planvec.data import folders
 from planvec.data.pairs import PairSet
@@ -37,7 +38,9 @@ def load_with_config(name: str | Path) -> tuple[Agent, Config]:
     config = read_config(folder).resolved()
     outline = eqx.filter_eval_shape(config.build, jax.random.key(0))
     agent = load_tree(folder / WEIGHTS, like=outline)
-    return replace(agent, probe=load_probe(folder, agent.fingerprint)), config
+    probe = load_probe(folder, agent.fingerprint)
+    metric = load_metric(folder, agent.fingerprint)
+    return replace(agent, probe=probe, metric=metric), config
 
 
 def find(name: str | Path) -> Path:

@@ -15,8 +15,8 @@ from jax import Array
 
 from planvec.agents.agent import Difference
 from planvec.agents.encoders import Linear
+from planvec.agents.metric import Metric
 from planvec.agents.policies import Ending, Stopping
-from planvec.training.metric import Metric
 from planvec.worlds.protocol import PureWorld
 
 PyTree = Any

@@ -20,7 +20,9 @@ from jax import Array
 
 from planvec.agents.agent import Agent, Difference
 from planvec.agents.encoders import Linear
+from planvec.agents.metric import Metric
 from planvec.agents.policies import Stopping
+from planvec.data import folders
 from planvec.data.pairs import PairSet
 from planvec.errors import InputError
 from planvec.io.checkpoints import load_tree, save_tree
@@ -28,7 +30,7 @@ from planvec.tasks import FRESH, check_seed, parse_condition
 from planvec.training import compilation, ppo
 from planvec.training.config import Config
 from planvec.training.loop import Diverged
-from planvec.training.metric import Metric, fit_metric
+from planvec.training.metric import PAIRS, fit_metric
 from planvec.training.ppo import Experience, Labels, Learner, Pool, Rules, Underway
 from planvec.training.runs import WEIGHTS as TRAINED
 from planvec.training.runs import Run, open_run, read_metrics, resume
@@ -183,6 +185,14 @@ def practise(
     return best
 
 
+def metric_pairs(world: World, folder: Path | None, seed: int) -> tuple[PairSet, dict[str, Any]]:
+    """The pairs that plans are measured by, and what a run remembers of them: those of a folder, or fresh ones."""
+    if folder:
+        return folders.load(folder, world), folders.describe(folder, world)
+    fresh = PairSet.fresh(world, min(PAIRS, world.pairs), (seed, FRESH + 51))
+    return fresh, {"world": world.name, "pairs": len(fresh), "fresh": seed, "fingerprint": world.fingerprint}
+
+
 def collapsed(shares: Sequence[float]) -> bool:
     """Whether ever fewer episodes end exactly, by the plan: for LONG intervals COLLAPSE less than at best."""
     return len(shares) > LONG and max(shares[-LONG:]) < max(shares) - COLLAPSE
@@ -221,7 +231,7 @@ def with_stop(agent: Agent) -> Difference:
     say so yet, one that hardly ever does."""
     if not isinstance(agent, Difference):
         raise InputError("practice is for agents that act on what is left of a plan: cpv models, and potential")
-    agent = replace(agent, probe=None)
+    agent = agent.bare
     if agent.can_stop:
         return agent
     head = Stopping(agent.policy.head, _features(agent), key=jax.random.key(0))
