@@ -5,8 +5,12 @@ import jax
 import numpy as np
 import pytest
 
-from planvec.agents import AGENTS, Agent, build
+from planvec.agents import AGENTS, Agent, Weights, build
 from planvec.agents.agent import Concatenate, Difference, Static
+from planvec.agents.encoders import ImageEncoder
+from planvec.agents.policies import LayeredPolicy
+from planvec.agents.potentials import RelationPotential, TilePotential
+from planvec.agents.residual import ResidualPolicy
 from planvec.data.pairs import Batch
 from planvec.errors import InputError
 from planvec.training import losses
@@ -14,6 +18,7 @@ from planvec.worlds.spaces import Images, Objects, View
 
 SHAPE = (33, 30, 3)
 SPACE = Images(SHAPE, actions=6)
+VIEW = View((60, 80, 3), waypoints=4, actions=3)
 NAMES = ["naive", "tecnet"] + [
     f"{kind}-{losses}" for kind in ("te", "cpv") for losses in ("plain", "pair", "hom", "full")
 ]
@@ -29,8 +34,8 @@ def size(tree) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(tree))
 
 
-def test_the_ten_names_in_the_papers_order():
-    assert list(AGENTS) == NAMES
+def test_the_ten_names_in_the_papers_order_and_one_past_them():
+    assert list(AGENTS) == [*NAMES, "potential"]
     assert all(spec.description and "\n" not in spec.description for spec in AGENTS.values())
 
 
@@ -58,7 +63,8 @@ def test_what_the_policy_sees(name, images):
 
 
 def test_the_ten_models_as_the_paper_has_them():
-    for name, spec in AGENTS.items():
+    for name in NAMES:
+        spec = AGENTS[name]
         kind, *variant = name.split("-")
         weights = spec.weights
         assert spec.conditioning == {"naive": "concatenate", "cpv": "difference"}.get(kind, "static")
@@ -66,6 +72,8 @@ def test_the_ten_models_as_the_paper_has_them():
         assert weights.hom == (variant in (["hom"], ["full"]))
         assert weights.pair == (variant in (["pair"], ["full"]))
         assert (weights.imitation, weights.contrastive) == ((0.1, 1) if kind == "tecnet" else (1, 0))
+        assert weights.alike == weights.stop == weights.cancelling == 0 and spec.networks is None
+        assert not outline(name, embedding=16).can_stop
 
 
 def test_kinds():
@@ -107,7 +115,49 @@ def test_the_papers_networks_see_positions_alone():
         build("cpv-full", Objects(6), networks="transformer", key=jax.random.key(0))
 
 
-VIEW = View((60, 80, 3), waypoints=4, actions=3)
+BOARDS = {  # by the name of their networks, g and the policy
+    "paper": (ImageEncoder, LayeredPolicy),
+    "potential": (TilePotential, ResidualPolicy),
+    "paper-g": (ImageEncoder, ResidualPolicy),
+    "paper-policy": (TilePotential, LayeredPolicy),
+}
+
+
+@pytest.mark.parametrize("networks", BOARDS)
+def test_networks_for_boards_by_name(networks):
+    agent = eqx.filter_eval_shape(build, "potential", SPACE, 16, networks, key=jax.random.key(0))
+    assert type(agent) is Difference and (type(agent.encoder), type(agent.policy)) == BOARDS[networks]
+    image = np.zeros((2, *SHAPE), np.uint8)
+    outputs = eqx.filter_eval_shape(lambda a: a.outputs(image, image, a.encode(image, image)), agent)
+    assert outputs.action.shape == (2, 6) and outputs.stop.shape == (2,)
+
+
+def test_potential_has_networks_of_its_own_unless_told():
+    board = eqx.filter_eval_shape(build, "potential", SPACE, key=jax.random.key(0))
+    assert (type(board.encoder), type(board.policy)) == BOARDS["potential"]
+    assert board.encoder.layers[-1].weight.shape[-1] == 64  # numbers in a plan
+    objects = eqx.filter_eval_shape(build, "potential", Objects(6), key=jax.random.key(0))
+    assert type(objects.encoder) is RelationPotential and objects.encoder.linear.weight.shape[-1] == 64
+    with pytest.raises(InputError, match="for View there are networks called views, not 'potential'"):
+        build("potential", VIEW, key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("name", ["naive", "te-full"])
+@pytest.mark.parametrize("networks", ["potential", "paper-g"])
+def test_a_policy_for_boards_sees_one_picture_and_a_plan(name, networks):
+    with pytest.raises(InputError, match="one picture and a plan"):
+        build(name, SPACE, 16, networks, key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("space", [SPACE, Objects(6), VIEW])
+def test_an_agent_can_stop_where_that_is_weighed(space):
+    def can_stop(name, **changes):
+        return eqx.filter_eval_shape(build, name, space, 16, key=jax.random.key(0), **changes).can_stop
+
+    assert can_stop("cpv-full", weights=Weights(stop=0.3)) and can_stop("naive", weights=Weights(stop=0.3))
+    assert not can_stop("cpv-full") and not can_stop("cpv-full", weights=Weights(alike=1.0, cancelling=0.5))
+    if not isinstance(space, View):
+        assert can_stop("potential") and not can_stop("potential", weights=Weights())
 
 
 def views(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -129,7 +179,7 @@ def test_agents_that_see_views(name):
     seen = views(2)
     outputs = eqx.filter_eval_shape(lambda a: a.outputs(seen, seen, a.encode(seen, seen)), agent)
     assert outputs.shape == (2, 3)
-    batch = Batch(seen, seen, seen, np.zeros(2, np.uint8), seen, seen)
+    batch = Batch(seen, seen, seen, np.zeros(2, np.uint8), seen, seen, over=np.zeros(2, bool))
     loss, metrics = eqx.filter_eval_shape(lambda a: losses.total(a, batch, AGENTS[name].weights), agent)
     assert loss.shape == () and {"imitation", "accuracy", "loss"} <= metrics.keys()
 

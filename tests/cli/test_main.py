@@ -14,6 +14,8 @@ from planvec.training.config import Config
 from planvec.training.loop import Diverged
 from planvec.worlds import make
 
+TEN = tuple(name for name in AGENTS if name != "potential")  # the paper's models
+
 
 def planvec(*arguments, monkeypatch=None, code=0):
     """Run a command in this process; returns nothing, checks the exit code."""
@@ -177,7 +179,7 @@ def test_sizes_are_those_of_the_world(monkeypatch):
 def test_agents(monkeypatch, capsys):
     planvec("agents", monkeypatch=monkeypatch)
     printed = capsys.readouterr().out
-    assert all(name in printed for name in AGENTS)
+    assert all(name in printed for name in AGENTS) and len(AGENTS) == 11
 
 
 def test_worlds(monkeypatch, capsys):
@@ -200,10 +202,12 @@ def test_an_agent_is_listed_with_the_world_that_it_was_trained_in(monkeypatch, c
 @pytest.mark.parametrize(
     ("arguments", "agents", "control"),
     [
-        ((), tuple(AGENTS), True),
-        (("--only-models",), tuple(AGENTS), False),
+        ((), TEN, True),
+        (("--agents", "all"), TEN, True),
+        (("--only-models",), TEN, False),
         (("--agents", "naive, cpv-full"), ("naive", "cpv-full"), True),
         (("--agents", "cpv-full", "--sweep", "ctr=1"), (), False),
+        (("--agents", "potential"), (), False),
         (("--agents", "cpv-full", "--extras", "keep"), ("cpv-full, extras kept",), False),
     ],
 )

@@ -51,7 +51,8 @@ def test_in_a_simulator_one_that_fails_ends_alone(monkeypatch, caplog):
     alone, together = [[actor.begin(plan, task, task, seed, [1]) for seed in range(3)] for _ in range(2)]
     expected = [episode.show(episode.advance()) for episode in alone]
     monkeypatch.setattr(together[1], "advance", lambda: 1 / 0)  # a simulator that breaks down
-    steps = asyncio.run(one_round(world, together))
+    with ThreadPoolExecutor(1) as thread:  # the browser's tests have an event loop in this one
+        steps = thread.submit(asyncio.run, one_round(world, together)).result()
     for one in (0, 2):
         assert np.allclose(together[one].steps, alone[one].steps, atol=1e-4)
         assert steps[one].time == 1 and np.allclose(steps[one].left, expected[one].left, atol=0.01)

@@ -7,6 +7,8 @@ from planvec.tables.entries import MODELS, entries, models, sweep
 from planvec.training.config import Config
 from planvec.worlds import make
 
+TEN = tuple(name for name in AGENTS if name != "potential")  # the paper's models, in its order
+
 
 def test_any_model_with_extras_kept():
     """The same row, and the same training, as the one that the table has of itself."""
@@ -17,11 +19,12 @@ def test_any_model_with_extras_kept():
 
 def test_the_papers_table_has_every_row():
     for world in ("crafting", "tabletop"):
-        assert set(paper.TABLES[world]) == set(AGENTS) and paper.COLUMNS[world] == make(world).conditions
+        assert set(paper.TABLES[world]) == set(TEN) and paper.COLUMNS[world] == make(world).conditions
     assert paper.figure("crafting", "cpv-full", "16") == (28, 6) and str(paper.figure("doom", "naive", "1+1")) == "36.7"
     assert paper.figure("crafting", "cpv-full", "3") is None and paper.figure("doom", "te-hom", "1") is None
+    assert models("crafting") == models("tabletop") == TEN and len(TEN) == 10
     rows = entries(Config(), models("crafting"), seeds=3, extra_rows=True)
-    assert [row.label for row in rows[:10]] == list(AGENTS)
+    assert [row.label for row in rows[:10]] == list(TEN)
     assert len({row.label for row in rows}) == len(rows) == 14
     [control] = [row for row in rows if row.control]
     assert control.folder == "cpv-full" and rows[-1].folder == "te-full--keep"
@@ -43,10 +46,19 @@ def test_doom_has_the_papers_models_and_rows_without_flags():
     assert len({row.program for row in rows}) == 5  # … and cpv-plain and cpv-full together
 
 
-def test_a_world_of_no_table_has_all_models_and_the_control():
-    assert models("doom-rooms") == tuple(AGENTS)
+def test_a_model_past_the_papers_is_a_row_where_it_is_asked_for():
+    [row] = entries(Config(), ["potential"], seeds=3, extra_rows=True)
+    assert (row.label, row.folder, row.data, row.config.networks) == ("potential", "potential", "data", "potential")
+    [beside, alone] = entries(Config(), ["cpv-full", "potential"], seeds=3, extra_rows=False)
+    assert alone == row and beside.program != row.program and beside.config.stop == 0 < row.config.stop
+    with pytest.raises(InputError, match="for View there are networks called views, not 'potential'"):
+        entries(Config(world="doom"), ["potential"], seeds=3, extra_rows=True)
+
+
+def test_a_world_of_no_table_has_the_papers_models_and_the_control():
+    assert models("doom-rooms") == TEN
     rows = entries(Config(world="doom-rooms"), models("doom-rooms"), seeds=2, extra_rows=True)
-    assert [row.label for row in rows] == [*AGENTS, "cpv-full, reference of another task"]
+    assert [row.label for row in rows] == [*TEN, "cpv-full, reference of another task"]
     assert [row.control for row in rows] == [False] * 10 + [True]
     assert {row.config.world for row in rows} == {"doom-rooms"} and rows[0].folder == "naive"
     [alone] = entries(Config(world="doom-rooms"), ["naive"], seeds=2, extra_rows=True)
@@ -58,6 +70,7 @@ def test_a_sweep_has_a_training_of_its_own_for_each_value():
     swept = sweep(rows, "embedding=64,128")
     assert [row.config.embedding for row in swept] == [64, 128] and len({row.folder for row in swept}) == 2
     assert [row.config.ctr for row in sweep(rows, "ctr=1,0.1")] == [1.0, 0.1]
+    assert [row.folder for row in sweep(rows, "stop=0,0.3")] == ["tecnet", "tecnet-stop=0.3"]
     both = sweep(swept, "optimizer=adam,muon")
     assert [(row.config.embedding, row.config.optimizer) for row in both] == [
         (64, "adam"),

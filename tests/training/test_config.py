@@ -11,7 +11,7 @@ from planvec.agents.relations import RelationEncoder
 from planvec.errors import InputError
 from planvec.io.checkpoints import save_json
 from planvec.training import config as config_module
-from planvec.training.config import Config
+from planvec.training.config import ENDED, Config
 from planvec.training.loading import SHIPPED, shipped
 from planvec.training.runs import CONFIG, open_run, read_config
 from planvec.worlds import make
@@ -26,6 +26,7 @@ def test_a_fresh_config_builds_no_world(monkeypatch):
     monkeypatch.delattr(config_module, "make")
     fresh = Config(world="nowhere", networks="none")
     assert (fresh.embedding, fresh.networks, fresh.samples, fresh.weight_decay) == (None, "none", None, None)
+    assert (fresh.alike, fresh.stop, fresh.cancelling) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -39,17 +40,42 @@ def test_a_fresh_config_builds_no_world(monkeypatch):
 def test_what_is_left_to_the_world_is_looked_up_there(world, expected):
     config = Config(world=world).resolved()
     assert (config.embedding, config.networks, config.samples, config.weight_decay) == expected
+    assert (config.alike, config.stop, config.cancelling) == (0.0, 0.0, 0.0) and config.ended == 0
     assert config.resolved() == config
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"), [("crafting", (64, "potential", 12e6, 0.1)), ("tabletop", (64, "potential", 10e6, 0.3))]
+)
+def test_a_model_may_have_networks_and_losses_of_its_own(world, expected):
+    config = Config(world=world, agent="potential").resolved()
+    assert (config.embedding, config.networks, config.samples, config.weight_decay) == expected
+    assert (config.alike, config.stop, config.cancelling) == (1.0, 0.3, 0.75) and config.ended == ENDED
+    assert config.resolved() == config and config.weights == zoo.AGENTS["potential"].weights
 
 
 def test_what_is_given_stays():
     given = Config(world="tabletop", embedding=8, networks="paper", samples=9.0, weight_decay=0.0)
-    assert given.resolved() == given
+    given = replace(given, alike=0.5, stop=0.1, cancelling=0.25)
+    assert given.resolved() == given and given.ended == ENDED
+    assert given.weights == replace(zoo.AGENTS["cpv-full"].weights, alike=0.5, stop=0.1, cancelling=0.25)
+    none = Config(agent="potential", alike=0.0, stop=0.0, cancelling=0.0).resolved()
+    assert none.weights == zoo.Weights() and none.ended == 0
+
+
+def test_what_trains_in_one_program():
+    """Weights of losses may differ, but whether an agent can say stop is part of its networks."""
+    config = Config(agent="potential").resolved()
+    assert replace(config, alike=0.0, cancelling=0.5, seed=3).program == config.program
+    for other in (replace(config, stop=0.0), replace(config, networks="paper-g"), replace(config, embedding=8)):
+        assert other.program != config.program
 
 
 def test_networks_that_the_world_has_not():
-    with pytest.raises(InputError, match="called relations or paper, not 'views'"):
+    with pytest.raises(InputError, match="called relations or paper or potential, not 'views'"):
         Config(world="tabletop", networks="views").resolved()
+    with pytest.raises(InputError, match="for View there are networks called views, not 'potential'"):
+        Config(world="doom", agent="potential").resolved()
 
 
 def test_the_order_of_a_table_of_networks_means_nothing(monkeypatch):
@@ -64,9 +90,11 @@ def test_the_order_of_a_table_of_networks_means_nothing(monkeypatch):
 
 @pytest.mark.parametrize("name", shipped())
 def test_the_networks_of_shipped_weights_are_pinned(name):
+    """And they say no stop, nor were they trained on losses that came later than they."""
     described = json.loads((SHIPPED / name / CONFIG).read_text())["config"]
     assert described["networks"] is not None
-    assert Config(**described).resolved() == Config(**described)
+    pinned = Config(**({"alike": 0.0, "stop": 0.0, "cancelling": 0.0} | described))
+    assert Config(**described).resolved() == pinned
 
 
 def test_an_older_run_that_does_not_name_its_networks_goes_on(tmp_path):

