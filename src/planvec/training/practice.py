@@ -62,8 +62,8 @@ class PracticeConfig:
     """Scenes in which what the references did can be done; or those made for other references."""
     seed: int = 0
     """Which episodes, and what is tried in them, follows from it."""
-    episodes: int = 8192
-    """Of each sum, made beforehand by the expert, and drawn from again and again."""
+    pool: int = 8192
+    """Episodes of each sum, made beforehand by the expert, and drawn from again and again."""
     envs: int = 4096
     """Episodes at a time."""
     rollout: int = 64
@@ -78,7 +78,7 @@ class PracticeConfig:
     def __post_init__(self) -> None:
         for sum_of in self.sums.split(","):
             parse_condition(sum_of)
-        for name in ("steps", "episodes", "envs", "rollout", "minibatch", "learning_rate", "interval"):
+        for name in ("steps", "pool", "envs", "rollout", "minibatch", "learning_rate", "interval"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be a number more than 0; got {getattr(self, name)}")
         if self.envs * self.rollout % self.minibatch:
@@ -204,7 +204,7 @@ def make_pool(agent: Difference, world: World, practice: PracticeConfig) -> tupl
     for number, text in enumerate(practice.sums.split(",")):
         sizes = parse_condition(text)
         apart = APART * (number + 1)
-        parts = world.sample_parts((practice.seed, FRESH + apart + 2), practice.episodes, sizes)
+        parts = world.sample_parts((practice.seed, FRESH + apart + 2), practice.pool, sizes)
         trial = make_trial(world, parts, practice.seed, apart=apart)
         if practice.scenes == "blind":
             others = [*trial.tasks[1:], trial.tasks[0]]
