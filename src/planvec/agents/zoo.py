@@ -199,6 +199,7 @@ class Usual(NamedTuple):
     make: Callable[[Any], Networks]
     embedding: int
     samples: float
+    alone: bool = False  # whether one of them fills a device, so that several are trained one after the other
 
 
 class Family(NamedTuple):
@@ -214,8 +215,8 @@ FAMILIES = {
     Images: Family(
         {
             "paper": Usual(ImageNetworks, embedding=512, samples=60e6),
-            "potential": Usual(BoardNetworks, embedding=64, samples=12e6),
-            "paper-g": Usual(lambda space: Mixed(ImageNetworks(space), BoardNetworks(space)), 512, 12e6),
+            "potential": Usual(BoardNetworks, embedding=64, samples=12e6, alone=True),
+            "paper-g": Usual(lambda space: Mixed(ImageNetworks(space), BoardNetworks(space)), 512, 12e6, alone=True),
             "paper-policy": Usual(lambda space: Mixed(BoardNetworks(space), ImageNetworks(space)), 64, 12e6),
         },
         default="paper",

@@ -65,7 +65,9 @@ class Practice:
                     deterministic=self.deterministic,
                 )
             except KeyboardInterrupt:
-                log.print(f"stopped after {display.reached} rounds, which are safe; the same command goes on from there")
+                log.print(
+                    f"stopped after {display.reached} rounds, which are safe; the same command goes on from there"
+                )
                 raise
         if isinstance(agent, EmbeddingAgent):
             make_probe(agent, world, self.out)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional
 
@@ -14,6 +14,9 @@ from planvec.evaluation.scores import Score
 from planvec.training.config import Config, named
 from planvec.worlds.protocol import World
 from planvec.worlds.trials import Trial, make_trial
+
+if TYPE_CHECKING:
+    from planvec.tables.entries import Entry
 
 
 @dataclass
@@ -143,21 +146,26 @@ class Measure:
 
 @dataclass
 class Reproduce:
-    """A whole table of the paper: data, trainings, evaluation. Stop it at any time; the same command goes on.
+    """A whole table, of the paper or past it: data, trainings, practice, evaluation. Stop it at any time; the same
+    command goes on.
 
     Example: planvec reproduce crafting --agents cpv-full,te-full --seeds 3 --out results/crafting
     """
 
     world: Positional[Annotated[str, named("WORLD")]] = WORLD
-    """Whose table."""
+    """Whose table of the paper; or beyond, which goes past it, or beyond-parts: what each part of that is worth."""
     agents: Annotated[str | None, named("AGENTS")] = None
     """Which models, separated by commas, or all; unless given those of the paper's table, with cpv-plain in doom."""
+    rows: Annotated[str | None, named("LABELS")] = None
+    """Past the paper: the rows to fill, by their labels with semicolons between; all unless given."""
     seeds: int = 3
-    """Trainings of each; they train together."""
+    """Trainings of each, at most."""
     out: Annotated[Path | None, named("FOLDER")] = None
     """The folder for data, runs, results.json, table.md and chart.png; results/WORLD unless given."""
     samples: Annotated[float | None, named("N")] = None
     """Samples in each training; as in `planvec train`."""
+    steps: Annotated[float | None, named("N")] = None
+    """Past the paper: actions in each practice."""
     episodes: int = 1000
     """Episodes in each cell of the table."""
     pairs: Annotated[int | None, named("N")] = None
@@ -175,19 +183,13 @@ class Reproduce:
     """Updates between two checkpoints."""
 
     def run(self) -> None:
-        from planvec.tables import entries, running
+        from planvec.tables import beyond, running
         from planvec.worlds import make
 
-        conditions = self.conditions.split(",") if self.conditions else make(self.world).conditions
-        rows = entries.entries(
-            config=Config(world=self.world, samples=self.samples, interval=self.interval),
-            agents=self._agents(),
-            seeds=self.seeds,
-            extra_rows=not (self.only_models or self.sweep or self.extras == "keep"),
-            extras=self.extras,
-        )
-        for option in self.sweep:
-            rows = entries.sweep(rows, option)
+        past = beyond.TABLES.get(self.world)
+        usual = past.conditions if past else make(self.world).conditions
+        conditions = self.conditions.split(",") if self.conditions else usual
+        rows = self._rows_past_the_paper() if past else self._rows()
         folder = self.out or Path("results") / self.world
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -205,6 +207,29 @@ class Reproduce:
             log.print(f"stopped; all that was done is safe in {folder}, and the same command goes on from there")
             raise
         say((folder / "table.md").read_text())
+
+    def _rows(self) -> "list[Entry]":
+        """Of a table of the paper."""
+        from planvec.tables import entries
+
+        rows = entries.entries(
+            config=Config(world=self.world, samples=self.samples, interval=self.interval),
+            agents=self._agents(),
+            seeds=self.seeds,
+            extra_rows=not (self.only_models or self.sweep or self.extras == "keep"),
+            extras=self.extras,
+        )
+        for option in self.sweep:
+            rows = entries.sweep(rows, option)
+        return rows
+
+    def _rows_past_the_paper(self) -> "list[Entry]":
+        from planvec.tables import beyond
+
+        config = Config(samples=self.samples, interval=self.interval)
+        practice = {"steps": self.steps} if self.steps else {}
+        labels = [label.strip() for label in self.rows.split(";")] if self.rows else []
+        return beyond.entries(self.world, config, practice, self.seeds, labels)
 
     def _agents(self) -> list[str]:
         """The models by name."""

@@ -1,14 +1,18 @@
 """The paper's tables as data: each row is an entry, which says what to train and how to measure it."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from planvec.agents import AGENTS
+from planvec.agents import networks_of
 from planvec.errors import InputError
+from planvec.tables import paper
 from planvec.training.config import Config
+from planvec.training.practice import PracticeConfig, practising
 from planvec.training.runs import reached
+from planvec.worlds import make
 
 SETTINGS = ("seed", "samples", "interval")  # the same for a whole table
 OPTIONS = {field.name for field in fields(Config)}  # of a training
@@ -29,9 +33,11 @@ class Entry:
 
     label: str
     config: Config  # resolved
+    practice: PracticeConfig | None = None  # what it practises when it has been trained, if it does
     skills: tuple[int, int] | None = None  # of its demonstrations' tasks; the world's own unless given
     extras: str = "discard"  # of its demonstrations and of the references it is measured on
     control: bool = False  # shown the reference of another task
+    pairs: int | None = None  # of demonstrations to train on; the table's unless given
     variant: str = ""  # of the table's world, if it is one that the row is trained and measured in
     without: tuple[str, ...] = ()  # the conditions under which it means nothing
     seeds: int = 3
@@ -43,6 +49,11 @@ class Entry:
         options = {name: value for name, value in asdict(self.config).items() if name not in SETTINGS}
         changes = [f"{name}={value}" for name, value in options.items() if value != usual[name]]
         parts = [self.config.agent, self.variant, *changes, self.data.removeprefix("data")]
+        if self.practice:
+            fresh = asdict(PracticeConfig())
+            options = {name: value for name, value in asdict(self.practice).items() if name not in SETTINGS}
+            changes = [f"{name}={_short(value)}" for name, value in options.items() if value != fresh[name]]
+            parts += ["practised", *changes]
         return "-".join(part for part in parts if part)
 
     @property
@@ -52,6 +63,8 @@ class Entry:
         if self.skills:
             low, high = self.skills
             parts.append(f"{low}-{high}")
+        if self.pairs:
+            parts.append(f"{self.pairs}-pairs")
         if self.extras != "discard":
             parts.append(self.extras)
         return "-".join(parts)
@@ -63,7 +76,19 @@ class Entry:
 
     def seeded(self, seed: int) -> Config:
         """How one of its agents is trained."""
-        return replace(self.config, seed=seed)
+        config = replace(self.config, seed=seed)
+        return practising(config) if self.practice else config
+
+    def practised(self, seed: int) -> PracticeConfig:
+        """How one of its agents practises."""
+        assert self.practice, "only if it does"
+        return replace(self.practice, seed=seed)
+
+    @property
+    def alone(self) -> bool:
+        """Whether its agents are trained and scored one after the other."""
+        _, usual = networks_of(self.config.agent, make(self.config.world).space, self.config.networks)
+        return usual.alone
 
     def name(self, seed: int) -> str:
         """What the training of one of its agents is called."""
@@ -73,10 +98,26 @@ class Entry:
         """The folder of that training."""
         return table / "runs" / self.name(seed)
 
+    @property
+    def imitated(self) -> "Entry":
+        """The entry of the agents that it begins to practise with."""
+        return replace(self, practice=None)
+
+    @property
+    def steps(self) -> int:
+        """Updates of a training, or rounds of practice."""
+        return self.practice.rounds if self.practice else self.config.updates
+
     def unfinished(self, table: Path) -> dict[int, bool]:
         """The seeds that have not been trained to the end, and whether they have been begun."""
         steps = {seed: reached(self.run(table, seed)) for seed in range(self.seeds)}
-        return {seed: step is not None for seed, step in steps.items() if (step or 0) < self.config.updates}
+        return {seed: step is not None for seed, step in steps.items() if (step or 0) < self.steps}
+
+
+def _short(value: object) -> str:
+    """A value in the name of a folder: itself, or where it is long a few letters that stand for it."""
+    text = str(value)
+    return text if len(text) <= 20 else hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 MODELS = {"doom": ("naive", "tecnet", "cpv-plain", "cpv-full")}  # of a world's table, where it has not all ten
@@ -97,8 +138,8 @@ FURTHER: dict[str, tuple[dict[str, Any], ...]] = {  # rows beside the models', w
 
 
 def models(world: str) -> tuple[str, ...]:
-    """The agents of a world's table: all ten, unless the paper has fewer."""
-    return MODELS.get(world, tuple(AGENTS))
+    """The agents of a world's table: all ten of the paper's, unless it has fewer there."""
+    return MODELS.get(world, tuple(paper.TABLES["crafting"]))
 
 
 def entries(

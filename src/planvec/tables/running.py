@@ -22,6 +22,7 @@ from planvec.tasks import parse_condition
 from planvec.training.config import Config
 from planvec.training.loading import load
 from planvec.training.loop import train
+from planvec.training.practice import PracticeConfig, practise
 from planvec.training.runs import CONFIG, read_metrics
 from planvec.worlds import make
 from planvec.worlds.protocol import World
@@ -115,8 +116,10 @@ def _check_same(results: dict[str, Any], entry: Entry, folder: Path) -> None:
     for seed in range(entry.seeds):
         if entry.name(seed) not in results["trainings"]:
             continue
-        known = asdict(Config(**results["trainings"][entry.name(seed)]["config"]).resolved())
-        for name, asked in asdict(entry.seeded(seed)).items():
+        described = results["trainings"][entry.name(seed)]
+        known = asdict(Config(**described["config"]).resolved()) | described.get("practice", {})
+        wanted = asdict(entry.seeded(seed)) | (asdict(entry.practised(seed)) if entry.practice else {})
+        for name, asked in wanted.items():
             if name != "interval" and known[name] != asked:
                 raise InputError(
                     f"{folder} holds {entry.label} trained with {name}={known[name]}, not {asked}: "
@@ -134,8 +137,11 @@ def _missing(results: dict[str, Any], entry: Entry, conditions: Sequence[str], e
 
 def _train(table: Table, entry: Entry, others: Sequence[Entry]) -> None:
     """Train the entry's agents where they are not there yet, together with the others' that can; tell the results."""
-    if entry.unfinished(table.folder):
-        _train_together(table, _partners(table, entry, others))
+    if entry.imitated.unfinished(table.folder):
+        _train_together(table, _partners(table, entry.imitated, [other.imitated for other in others]))
+    if entry.practice:
+        for seed in entry.unfinished(table.folder):
+            _practise(table, entry, entry.practised(seed), seed)
     for seed in range(entry.seeds):
         if entry.name(seed) not in table.results["trainings"]:
             table.results["trainings"][entry.name(seed)] = _described(entry.run(table.folder, seed))
@@ -144,36 +150,63 @@ def _train(table: Table, entry: Entry, others: Sequence[Entry]) -> None:
 def _train_together(table: Table, together: Sequence[Entry]) -> None:
     """Train what the first of the entries lacks, with the same of the others."""
     entry = together[0]
-    seeds = list(entry.unfinished(table.folder))
-    updates = entry.config.updates
     world = make(entry.config.world)
     data = _collect(table, entry, world)
     pairs = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
-    trainings = [(one, seed) for seed in seeds for one in together]
+    trainings = [(one, seed) for seed in entry.unfinished(table.folder) for one in together]
+    for some in [[one] for one in trainings] if entry.alone else [trainings]:
+        _train_some(table, some, pairs, folders.describe(data, world))
+
+
+def _train_some(
+    table: Table, trainings: Sequence[tuple[Entry, int]], pairs: PairSet, described: dict[str, Any]
+) -> None:
+    """Train in one program: seed by seed, each with the same entries."""
+    entry = trainings[0][0]
+    updates = entry.config.updates
+    seeds = {seed for _, seed in trainings}
+    labels = dict.fromkeys(one.label for one, _ in trainings)
     configs = [one.seeded(seed) for one, seed in trainings]
     runs = [one.run(table.folder, seed) for one, seed in trainings]
     several = f"{len(seeds)} seeds of each together, " if len(seeds) > 1 else ""
-    table.say(f"training {'; '.join(one.label for one in together)}: {several}{updates} updates")
+    table.say(f"training {'; '.join(labels)}: {several}{updates} updates")
 
     def tick(step: int) -> None:
         table.watch(f"training {entry.label}", step, updates)
 
     began = time.perf_counter()
-    train(configs, runs, pairs, folders.describe(data, world), tick=tick)
+    train(configs, runs, pairs, described, tick=tick)
     took = {"trainings": len(runs), "seconds": time.perf_counter() - began}
     for run in runs:
         table.results["trainings"][run.name] = _described(run) | {"together": took}
+
+
+def _practise(table: Table, entry: Entry, practice: PracticeConfig, seed: int) -> None:
+    """Let one of the entry's agents practise."""
+    world = make(entry.config.world)
+    data = _collect(table, entry, world)
+    pairs = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
+    run = entry.run(table.folder, seed)
+    agent = load(entry.imitated.run(table.folder, seed))
+    table.say(f"practising {entry.label}, seed {seed}: {practice.rounds} rounds")
+
+    def tick(step: int) -> None:
+        table.watch(f"practising {entry.label}", step, practice.rounds)
+
+    began = time.perf_counter()
+    described = folders.describe(data, world)
+    practise(entry.seeded(seed), practice, agent, run, pairs, described, table.say, tick=tick)
+    table.results["trainings"][run.name] = _described(run) | {"seconds": time.perf_counter() - began}
 
 
 def _collect(table: Table, entry: Entry, world: World) -> Path:
     """The folder of the entry's demonstrations, collected in the table's world unless they are there already."""
     data = table.folder / entry.data
     low, high = entry.skills or world.sizes
-    recipe = folders.Recipe(
-        world=table.world, pairs=table.pairs, skills=(low, high), noise=NOISE, extras=entry.extras, seed=0
-    )
-    table.say(f"{table.pairs} pairs of {low}-{high} skills, extras: {entry.extras}")
-    folders.ensure(recipe, data, make(table.world), lambda done: table.watch("collecting pairs", done, table.pairs))
+    many = entry.pairs or table.pairs
+    recipe = folders.Recipe(world=table.world, pairs=many, skills=(low, high), noise=NOISE, extras=entry.extras, seed=0)
+    table.say(f"{many} pairs of {low}-{high} skills, extras: {entry.extras}")
+    folders.ensure(recipe, data, make(table.world), lambda done: table.watch("collecting pairs", done, many))
     return data
 
 
@@ -216,7 +249,8 @@ def _score(table: Table, entry: Entry, conditions: Sequence[str], episodes: int)
 def score(entry: Entry, agents: Sequence[Agent], world: World, condition: str, episodes: int) -> list[Score]:
     """One cell of the table, for each of the entry's agents: measured in the entry's way."""
     trial = random_trial(world, condition, episodes, EVALUATION_SEED, entry.extras)
-    return evaluate(agents, world, trial, EVALUATION_SEED, control=entry.control)
+    some = [[agent] for agent in agents] if entry.alone else [agents]
+    return [one for group in some for one in evaluate(group, world, trial, EVALUATION_SEED, control=entry.control)]
 
 
 def _put(results: dict[str, Any], entry: Entry, condition: str, scores: Sequence[Score]) -> None:

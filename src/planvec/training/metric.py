@@ -1,7 +1,6 @@
 """Fitting a metric of plans, to pairs alone: no task, no label."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import Array
 

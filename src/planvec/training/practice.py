@@ -39,7 +39,7 @@ from planvec.worlds import make
 from planvec.worlds.protocol import PureWorld, World, take
 from planvec.worlds.trials import Trial, make_trial
 
-SUMS = "2,3,4,2+2,4+4,2+2+2+2,4+4+4+4,2+2+2+2+2+2+2+2,4+4+4+4+4+4+4+4"
+SUMS = ",".join(["2", "3", "4", "2+2", "4+4", *("+".join([part] * n) for n in (4, 8, 16) for part in "24")])
 APART = 1000  # and up: the numbers of sets of episodes that are practised on
 ENDED = 0.5  # less of a plan than this much of a skill is nothing left
 BEST = "best.safetensors"  # the weights with which most episodes ended exactly, by the plan
@@ -130,12 +130,11 @@ def practise(
     `config`: how it was trained. `pairs` make the metric in which plans are measured. `watch` is told after each
     interval, `tick` after each round.
     """
-    config = config.resolved()
+    config = practising(config.resolved())
     world = make(config.world)
     if not isinstance(world, PureWorld):
         raise InputError(f"practice needs a world on the accelerator so far; {world.name} is a simulator")
     agent = with_stop(agent)
-    config = replace(config, stop=config.stop or 0.3)
     open_run(config, folder, data, practice=asdict(practice) | {"start": agent.fingerprint})
     key = partial(random_key, jnp.uint32(practice.seed))
     metric = fit_metric(agent, pairs, key(METRIC, 0))
@@ -224,6 +223,11 @@ def _plans(agent: Difference, trial: Trial, most: int = 2048) -> Array:
         part = slice(begin, begin + most)
         rows.append(agent.add([encode(agent, *take(ends, part)) for ends in trial.shown]))
     return jnp.concatenate(rows)
+
+
+def practising(config: Config) -> Config:
+    """How an agent that practises is built: as it was, and with a stop if it had none."""
+    return replace(config, stop=config.stop or 0.3)
 
 
 def with_stop(agent: Agent) -> Difference:
