@@ -94,7 +94,7 @@ def test_act(tmp_path, monkeypatch, capsys):
     planvec(*act, "--json", monkeypatch=monkeypatch)
     report = json.loads(capsys.readouterr().out)
     assert report["demos"] == {"A": ["ChopTree", "MakeBread"], "B": ["BreakRock"], "C": ["MakeBread"]}
-    assert report["wanted"] == ["ChopTree", "BreakRock"] and report["seed"] == 3 and report["agent"] == "cpv-full"
+    assert report["wanted"] == ["ChopTree", "BreakRock"] and report["seed"] == 3 and report["agent"] == "potential"
     assert report.keys() >= {"world", "plan", "skills_done", "success", "exact", "steps", "norm"}
     assert gif.read_bytes().startswith(b"GIF89a")
     planvec(*act[:-2], *("--task", "EatBread,ChopTree"), *act[-2:], monkeypatch=monkeypatch)
@@ -114,11 +114,11 @@ def test_measure(tmp_path, monkeypatch, capsys):
     measure = ("measure", "crafting", "--tasks", 16, "--episodes", 0, "--out", saved, "--json")
     planvec(*measure, monkeypatch=monkeypatch)
     report = json.loads(capsys.readouterr().out)
-    assert report["agent"] == "cpv-full" and report["sums"]["retrieval"] > 0.9 and report["parts"]["error"] < 0.5
+    assert report["agent"] == "potential" and report["sums"]["retrieval"] > 0.9 and report["parts"]["error"] < 0.5
     assert report["sums"]["candidates"] > 8 and set(report["counts"]["r2_by_skill"]) == set(make("crafting").skills)
     assert report.keys() >= {"world", "tasks", "seed", "leaks", "demonstrations", "training", "made"}
     assert report["probe"]["error"] < 0.5 and set(report["probe"]["error_by_skill"]) == set(make("crafting").skills)
-    assert f"| cpv-full | 1 | {report['sums']['retrieval']:.3f} |" in saved.with_suffix(".md").read_text()
+    assert f"| potential | 1 | {report['sums']['retrieval']:.3f} |" in saved.with_suffix(".md").read_text()
     monkeypatch.setattr("planvec.analysis.reports.figures", None)  # what is there already is not measured again
     planvec(*measure, monkeypatch=monkeypatch)
     assert json.loads(capsys.readouterr().out) == report == json.loads(saved.read_text())["rows"][0]

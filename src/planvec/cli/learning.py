@@ -41,7 +41,10 @@ class Train:
     def run(self) -> None:
         if not self.out:
             raise InputError(f"say where to: planvec train {WORLD} --out runs/cpv-full")
+        import jax
+
         from planvec.data import folders
+        from planvec.training.metric import keep_metric
         from planvec.worlds import make
 
         config = self.config.resolved()
@@ -50,6 +53,7 @@ class Train:
         with progress("loading the demonstrations", 0, "steps") as update:
             pairs = folders.load(data, world, update)
         agent = train(config, self.out, world, pairs, folders.describe(data, world), self.deterministic)
+        keep_metric(agent, pairs, jax.random.key(config.seed), self.out)
         if isinstance(agent, EmbeddingAgent):
             make_probe(agent, world, self.out)
         if self.episodes:

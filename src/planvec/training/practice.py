@@ -20,7 +20,7 @@ from jax import Array
 
 from planvec.agents.agent import Agent, Difference
 from planvec.agents.encoders import Linear
-from planvec.agents.metric import Metric
+from planvec.agents.metric import Metric, save_metric
 from planvec.agents.policies import Stopping
 from planvec.data import folders
 from planvec.data.pairs import PairSet
@@ -176,12 +176,15 @@ def practise(
         raise
     finally:
         run.close()
-    if not collapsed(shares):
-        return state.agent
-    say(f"practice has collapsed: {shares[-1]:.0%} of episodes end exactly, {max(shares):.0%} did; that agent is kept")
-    best = load_tree(folder / BEST, state.agent)
-    save_tree(folder / TRAINED, best)
-    return best
+    agent = state.agent
+    if collapsed(shares):
+        say(
+            f"practice has collapsed: {shares[-1]:.0%} of episodes end exactly, {max(shares):.0%} did; that one is kept"
+        )
+        agent = load_tree(folder / BEST, state.agent)
+        save_tree(folder / TRAINED, agent)
+    save_metric(folder, metric, agent.fingerprint)
+    return agent
 
 
 def metric_pairs(world: World, folder: Path | None, seed: int) -> tuple[PairSet, dict[str, Any]]:
