@@ -26,7 +26,7 @@ AGENT = "crafting"
 def test_a_world(crafter, playground):
     world = crafter.world
     assert world["is"] == "world" and world["skills"] == list(RULES.skills)
-    assert world["agents"][0] == {"name": AGENT, "model": "cpv-full"}
+    assert world["agents"][0] == {"name": AGENT, "model": "potential"}
     assert world["agents"][-1] == {"name": playground.untrained, "model": "cpv-full"}
 
 
