@@ -10,7 +10,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
-from planvec.cli.console import WORLD, Update, log, out, progress, random_trials, say, score_all, scores_table
+from planvec.cli.console import WORLD, Update, log, out, progress, random_trials, say, score_all, scores_table, until
 from planvec.data.pairs import NOISE, PairSet
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
@@ -148,7 +148,7 @@ def score(agent: Agent, world: World, name: str, run: Path, episodes: int) -> No
 
     scores = score_all(agent, world, random_trials(world, world.conditions, episodes))
     save_json(run / "scores.json", {condition: value.as_dict() for condition, value in scores.items()})
-    out.print(scores_table(world.name, name, scores))
+    out.print(scores_table(world.name, name, scores, until(agent)))
 
 
 def make_probe(agent: Agent, world: World, folder: Path, demos: int | None = None, seed: int = 0) -> None:
