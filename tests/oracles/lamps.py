@@ -89,6 +89,7 @@ def untrained(seed=0, stop=-1.0):
     encoder_key, policy_key, head_key, end_key = jax.random.split(jax.random.key(seed), 4)
     features = ResidualPolicy.FEATURES
     head = Stopping(Categorical(features, 3, key=head_key), features, key=end_key)
+    head = jax.tree.map(lambda leaf: leaf / 10, head)
     head = eqx.tree_at(lambda head: head.end.bias, head, jnp.full(1, stop))
     policy = ResidualPolicy(3, 3, 8, head, width=4, depth=1, key=policy_key)
     encoder = TilePotential(3, 3, 8, hidden=8, key=encoder_key)

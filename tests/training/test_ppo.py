@@ -21,7 +21,7 @@ from planvec.training.ppo import Experience, Learner, Lesson, Pool, Rules
 from planvec.worlds.protocol import take
 
 WORLD = Lamps()
-STEPS, ENVS = 24, 3
+STEPS, ENVS = 24, 4
 RULES = Rules(rollout=STEPS, minibatch=8)
 METRIC = Metric(factor=jax.random.normal(jax.random.key(9), (8, 8)), noise=jnp.float32(0))
 
@@ -102,11 +102,11 @@ def test_acting_is_stepping_the_world_by_hand(acted, env):
 
 
 def test_a_stop_leaves_the_world_as_it_is(acted):
+    """Whatever action was drawn beside it: some would have done a skill."""
     *_, (_, seen, _, labels) = acted
-    assert seen.stop.any() and not seen.stop.all()
-    later = seen.stop & jnp.pad(~labels.over, ((1, 0), (0, 0)))[:-1]  # left has been worked out at these, not given
-    assert later.any()
-    np.testing.assert_array_equal(seen.after[later], seen.before[later])
+    assert (seen.stop & (labels.skill < lamps.LAMPS)).any() and not seen.stop.all()
+    np.testing.assert_array_equal(seen.after[seen.stop], seen.before[seen.stop])
+    assert (seen.after != seen.before)[~seen.stop].any()
 
 
 def test_fresh_episodes_come_from_all_of_the_pool(acted):
