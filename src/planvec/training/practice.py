@@ -131,11 +131,7 @@ def practise(
     interval, `tick` after each round.
     """
     config = practising(config.resolved())
-    world = make(config.world)
-    if not isinstance(world, PureWorld):
-        raise InputError(f"practice needs a world on the accelerator so far; {world.name} is a simulator")
-    check_sums(world, practice.sums)
-    agent = with_stop(agent)
+    agent, world = ready(agent, make(config.world), practice)
     open_run(config, folder, data, practice=asdict(practice) | {"start": agent.fingerprint})
     key = partial(random_key, jnp.uint32(practice.seed))
     metric = fit_metric(agent, pairs, key(METRIC, 0))
@@ -194,6 +190,14 @@ def metric_pairs(world: World, folder: Path | None, seed: int) -> tuple[PairSet,
         return folders.load(folder, world), folders.describe(folder, world)
     fresh = PairSet.fresh(world, min(PAIRS, world.pairs), (seed, FRESH + 51))
     return fresh, {"world": world.name, "pairs": len(fresh), "fresh": seed, "fingerprint": world.fingerprint}
+
+
+def ready(agent: Agent, world: World, practice: PracticeConfig) -> tuple[Difference, PureWorld]:
+    """What practises, and where. Complains where that cannot be, or not so."""
+    if not isinstance(world, PureWorld):
+        raise InputError(f"practice needs a world on the accelerator so far; {world.name} is a simulator")
+    check_sums(world, practice.sums)
+    return with_stop(agent), world
 
 
 def check_sums(world: World, sums: str) -> None:
