@@ -6,8 +6,9 @@ import pytest
 
 from planvec.agents import AGENTS
 from planvec.analysis import corpus, probes
-from planvec.cli import main
+from planvec.cli import console, main
 from planvec.cli.learning import COMPILING, Display
+from planvec.evaluation.scores import Score
 from planvec.tables import running
 from planvec.training import loading, loop, runs
 from planvec.training.config import Config
@@ -96,9 +97,11 @@ def test_act(tmp_path, monkeypatch, capsys):
     assert report["demos"] == {"A": ["ChopTree", "MakeBread"], "B": ["BreakRock"], "C": ["MakeBread"]}
     assert report["wanted"] == ["ChopTree", "BreakRock"] and report["seed"] == 3 and report["agent"] == "potential"
     assert report.keys() >= {"world", "plan", "skills_done", "success", "exact", "steps", "norm"}
+    assert report.keys() >= {"success_at", "after", "stays", "stopped"} and report["stop"] == "own"
     assert gif.read_bytes().startswith(b"GIF89a")
-    planvec(*act[:-2], *("--task", "EatBread,ChopTree"), *act[-2:], monkeypatch=monkeypatch)
-    assert "wanted of A + B - C: EatBread, ChopTree" in capsys.readouterr().out
+    planvec(*act[:-2], *("--task", "EatBread,ChopTree", "--stop", "probe"), *act[-2:], monkeypatch=monkeypatch)
+    printed = capsys.readouterr().out
+    assert "wanted of A + B - C: EatBread, ChopTree" in printed and "and stopped" in printed
 
 
 def test_a_mistake_in_a_plan_is_pointed_at(monkeypatch, capsys):
@@ -163,6 +166,27 @@ def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.endswith("planvec: a loss is not a number\n")
     planvec("probe", "crafting", monkeypatch=monkeypatch, code=2)
     assert "shipped agents have their probe" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("stop", "ends"),
+    [("own", "each to its horizon"), ("probe", "each until its probe reads nothing left"), ("never", "each to its")],
+)
+def test_who_may_end_an_episode_is_told_with_its_scores(stop, ends, monkeypatch, capsys):
+    asked = []
+
+    def evaluate(agents, world, trial, seed, greedy, control, centred, stop):
+        asked.append(stop)
+        return [Score(success=0.75, exact=0.5, stops=0.25, diverged=0.0, episodes=4, horizon=9)]
+
+    monkeypatch.setattr(console, "evaluate", evaluate)
+    monkeypatch.setattr(console, "random_trial", lambda *_: None)
+    planvec("evaluate", "crafting", "--stop", stop, monkeypatch=monkeypatch)
+    printed = capsys.readouterr().out
+    assert ends in " ".join(printed.split()) and all(share in printed for share in ("75", "50", "25"))
+    assert ("paper's" in printed) == (stop != "probe")  # figures of another kind do not stand beside the paper's
+    planvec("evaluate", "crafting", "--stop", stop, "--json", monkeypatch=monkeypatch)
+    assert json.loads(capsys.readouterr().out)["stop"] == stop and set(asked) == {stop}
 
 
 def test_sizes_are_those_of_the_world(monkeypatch):

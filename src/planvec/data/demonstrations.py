@@ -39,6 +39,15 @@ class Demonstration:
         return len(self.actions)
 
     @property
+    def filmed(self) -> "Demonstration":
+        """What of it a film shows: all."""
+        return self
+
+    def remarks(self, time: int) -> list[str]:
+        """What a film says beside the task when so many actions have been done."""
+        return [f"step {time} of {len(self)}"]
+
+    @property
     def first(self) -> PyTree:
         return jax.tree.map(lambda leaf: leaf[0], self.observations)
 

@@ -1,15 +1,11 @@
 """Fitting a metric of plans, to pairs alone: no task, no label."""
 
-from pathlib import Path
-
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
-from planvec.agents.metric import Metric, save_metric
-from planvec.agents.potentials import Potential
+from planvec.agents.metric import Metric
 from planvec.data.pairs import PairSet
 
 PAIRS = 8192  # that it is made from
@@ -19,13 +15,6 @@ FLOOR = 0.1  # added to all variances, as a share of their mean, so that no dire
 def fit_metric(agent: EmbeddingAgent, pairs: PairSet, key: Array, count: int = PAIRS) -> Metric:
     """The metric of an agent's plans. A demonstration's plan is on average as long as its task: a skill is about 1."""
     return _fit(agent, pairs, key, count, sum(pairs.world.sizes) / 2)
-
-
-def keep_metric(agent: Agent, pairs: PairSet, key: Array, folder: Path) -> None:
-    """Fit a metric, and write it beside the weights of an agent whose g is a potential. Others have none of their own:
-    their plan of doing nothing has a length."""
-    if isinstance(agent, EmbeddingAgent) and isinstance(agent.encoder, Potential):
-        save_metric(folder, fit_metric(agent, pairs, key), agent.fingerprint)
 
 
 @eqx.filter_jit
