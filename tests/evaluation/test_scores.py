@@ -189,6 +189,19 @@ def test_nothing_is_drawn_as_training_data_are():
     assert len(set(seeds)) == 4 and all(seed[1] >= FRESH for seed in seeds)
 
 
+def test_references_are_by_an_expert_without_noise_and_with_extras_only_where_they_are_kept():
+    asked = []
+
+    class Watched(type(WORLD)):
+        def record(self, tasks, seed, noise=0.0, extras="discard", *rest):
+            asked.append((noise, extras))
+            return super().record(tasks, seed, noise, extras, *rest)
+
+    for extras in ("discard", "keep"):
+        random_trial(Watched(), "1", 2, 0, extras)
+    assert asked == [(0.0, "discard"), (0.0, "keep")]
+
+
 def test_the_control_shows_other_references():
     seen = []
 

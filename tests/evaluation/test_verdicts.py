@@ -111,7 +111,7 @@ def test_who_broke_the_simulator_has_failed_for_good():
 
 @BOTH
 @pytest.mark.parametrize(
-    ("text", "success", "exact", "steps"), [("ab.", True, True, 2), ("acb.", True, False, 3), ("cdd.", False, False, 4)]
+    ("text", "success", "exact", "steps"), [("ab.", True, True, 2), ("acb.", True, False, 3), ("cddc", False, False, 4)]
 )
 def test_rollout_and_act_tell_what_is_exact_from_what_is_a_success(world, text, success, exact, steps):
     agent = scripted(text)

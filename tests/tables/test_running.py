@@ -88,7 +88,9 @@ def test_a_sweep_trains_with_each_of_its_values(asked, tmp_path):
         "cpv-full-learning_rate=0.005-0": (5e-3, 0),
         "cpv-full-learning_rate=0.005-1": (5e-3, 1),
     }
-    assert len(asked.scored) == 2
+    assert [agents for agents, *_ in asked.scored] == [
+        tuple(f"cpv-full-learning_rate={rate}-{seed}" for seed in range(2)) for rate in ("0.001", "0.005")
+    ]
 
 
 def test_a_row_on_other_tasks_learns_from_demonstrations_of_those(asked, tmp_path):
