@@ -80,7 +80,7 @@ async def one_round(world, episodes):
     [
         ("ab.", True, True, []),
         ("acb.", True, False, ["c"]),
-        ("ccdc", False, False, ["c", "c", "d", "c"]),
+        ("cdcd", False, False, ["c", "c", "d", "d"]),
         ("aab.", True, False, ["a"]),
     ],
 )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from planvec.data import folders
+from planvec.data.pairs import NOISE
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score
 from planvec.tables import running
@@ -97,6 +98,7 @@ def test_a_row_on_other_tasks_learns_from_demonstrations_of_those(asked, tmp_pat
     rows = entries(Config(), ["cpv-full"], seeds=1, extra_rows=True)
     running.reproduce([row for row in rows if row.skills or row.label == "cpv-full"], tmp_path, ["4"])
     assert {name: recipe.skills for name, recipe in asked.recipes.items()} == {"data": (2, 4), "data-1-4": (1, 4)}
+    assert {recipe.noise for recipe in asked.recipes.values()} == {NOISE}
     assert {run: data for run, (_, (data, _)) in asked.trained.items()} == {
         "cpv-full-0": "data",
         "cpv-full--1-4-0": "data-1-4",
