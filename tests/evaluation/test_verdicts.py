@@ -1,6 +1,8 @@
 """What becomes of episodes whose every action is known beforehand: in a pure world and in a hosted one, in `rollout`
 and in `act`."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from oracles.counting import SKILLS, Counting
 from oracles.outside import OutsideSession
 from oracles.scripted import Fickle, Hosted, Scripted, Tireless, script, scripted
 
+from planvec.agents.metric import Metric
 from planvec.evaluation.acting import act
 from planvec.evaluation.episodes import episodes, stack
 from planvec.evaluation.judge import NEVER, Judge
@@ -19,14 +22,15 @@ BOTH = pytest.mark.parametrize("world", [Counting(), Hosted()], ids=["pure", "ho
 
 
 def moments(world, texts, kind=Scripted, horizon=6, stop="own"):
-    """Episodes that are asked for a and b, each with a script of its own."""
+    """Episodes that are asked for a and b, each with a script of its own. By probe, they end after two skills."""
     tasks = [("a", "b")] * len(texts)
     plans = jnp.asarray(np.stack([script(text) for text in texts]))[None]
-    agents = stack([scripted(kind=kind)])
+    agents = stack([replace(scripted(kind=kind), metric=ANY)], stop)
     return episodes(agents, world, plans, world.scenes(tasks, (0,)), world.asked(tasks), KEY, horizon, stop=stop)
 
 
 KEY = jax.random.key(0)
+ANY = Metric(jnp.eye(1), jnp.float32(0))  # that there is one is enough
 
 
 def verdicts(world, *texts, **options):
@@ -82,12 +86,20 @@ def test_a_stop_ends_an_episode_in_the_world_too(world):
     done = last.session.steps()[:, :SKILLS] - world.scenes([("a", "b")] * 3, (0,))[:, :SKILLS]
     np.testing.assert_array_equal(done, [[1, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]])
     assert last.stopped.all() and last.done.tolist() == [False, True, False]
+    assert last.clean.tolist() == [True, False, True]
 
 
 @BOTH
 def test_a_stop_is_not_heard_where_nobody_may_stop(world):
     said = verdicts(world, "a.b", stop="never", horizon=3)  # it does a in place of the stop, as its script has it
     assert said.success.all() and not said.exact.any()
+
+
+@BOTH
+def test_by_probe_an_episode_ends_where_the_probe_says_so(world):
+    said = verdicts(world, "abc.", "ab", "ca", stop="probe")
+    assert said.success.tolist() == said.stops.tolist() == [True, True, False]
+    assert verdicts(world, "abcd", stop="own").stops.tolist() == [False]
 
 
 @BOTH

@@ -646,7 +646,7 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
             "stops are ignored in pure worlds: skills are counted on",
             "jnp.where(going, jnp.int32(skills), NOTHING)",
             "jnp.int32(skills)",
-            VERDICTS,
+            VERDICTS + "::test_a_stop_ends_an_episode_in_the_world_too[pure]",
         ),
         (
             "a simulator that broke down once is sound again",
@@ -670,7 +670,7 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
             "a stop by probe is the agent's own",
             "stop = agent.finished(first, now, plans)",
             "pass",
-            VERDICTS,
+            VERDICTS + "::test_by_probe_an_episode_ends_where_the_probe_says_so",
         ),
     ],
     "evaluation/scores.py": [

@@ -35,6 +35,10 @@ class Scripted(Difference):
         entry = plans[jnp.arange(len(plans)), jnp.minimum(time, LONGEST - 1)].astype(int)
         return Choice(jnp.maximum(entry, 0), entry == STOP)
 
+    def finished(self, first, now, plans):
+        """Where two skills have been done."""
+        return jnp.sum(now[:, :SKILLS] - first[:, :SKILLS], axis=1) >= 2
+
 
 class Tireless(Scripted):
     """Cannot say stop, and does the first skill where its script says so."""
