@@ -29,7 +29,9 @@ def test_categorical_chooses_and_scores():
     action = jnp.array([0, 1])
     np.testing.assert_array_equal(head.greedy(logits), [0, 2])
     np.testing.assert_array_equal(head.accuracy(logits, action), [1, 0])
-    np.testing.assert_allclose(head.loss(logits, action.astype(jnp.uint8)), -np.log([0.7, 0.1]), rtol=1e-5)
+    for shift in (0, 3):  # logits are what they are beside each other
+        surprise = head.loss(logits + shift, action.astype(jnp.uint8))
+        np.testing.assert_allclose(surprise, -np.log([0.7, 0.1]), rtol=1e-5)
 
 
 def test_samples_follow_the_probabilities():

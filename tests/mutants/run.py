@@ -63,9 +63,9 @@ def sound(tree: Path, mutants: Sequence[Mutant]) -> bool:
     """Whether all tests of the mutants pass where nothing was changed."""
     tests = list(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
     print(f"first the tree as it is: {len(tests)} tests or files of them", flush=True)
-    code, output = run_tests(tree, tests)
+    code, _ = run_tests(tree, tests, heard=True)
     if code != PASSED:
-        print(output, "the tree as it is fails these tests, so they say nothing of mutants", sep="\n")
+        print("where nothing was changed tests fail as well, so they would say nothing of mutants")
     return code == PASSED
 
 
@@ -78,14 +78,17 @@ def survivors(mutants: Sequence[Mutant], trees: Sequence[Path]) -> list[tuple[Mu
     found: list[tuple[Mutant, str]] = []
     with ThreadPoolExecutor(len(trees)) as threads:
         waiting = {threads.submit(tried, mutant, free): mutant for mutant in mutants}
-        for done, future in enumerate(as_completed(waiting), start=1):
-            mutant = waiting[future]
-            trouble = future.result()
-            if trouble:
-                found.append((mutant, trouble))
-            left = (time.monotonic() - began) / done * (len(mutants) - done)
-            verdict = trouble.partition("\n")[0] or "caught"
-            print(f"{done:3}/{len(mutants)}, {left / 60:.0f} min left  {verdict}: {mutant.what}", flush=True)
+        try:
+            for done, future in enumerate(as_completed(waiting), start=1):
+                mutant, trouble = waiting[future], future.result()
+                if trouble:
+                    found.append((mutant, trouble))
+                left = (time.monotonic() - began) / done * (len(mutants) - done)
+                verdict = trouble.partition("\n")[0] or "caught"
+                print(f"{done:3}/{len(mutants)}, {left / 60:.0f} min left  {verdict}: {mutant.what}", flush=True)
+        except KeyboardInterrupt:
+            threads.shutdown(cancel_futures=True)
+            raise
     return found
 
 
@@ -107,19 +110,22 @@ def tried(mutant: Mutant, free: "SimpleQueue[Path]") -> str:
     return "\n".join(["NOT RUN", *output.splitlines()[-LINES:]])
 
 
-def run_tests(tree: Path, tests: Sequence[str], *options: str) -> tuple[int, str]:
-    """Run some tests in a tree. Nothing compiled by Python is kept: a change may leave a file as long as it was."""
+def run_tests(tree: Path, tests: Sequence[str], *options: str, heard: bool = False) -> tuple[int, str]:
+    """Run some tests in a tree: pytest's exit code, and what it said; `heard`: it says that to the person instead.
+
+    Nothing compiled by Python is kept: a change may leave a file as long as it was.
+    """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *options]
     own = {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [*command, *(f"tests/{name}" for name in tests)],
         cwd=tree,
         env=os.environ | own,
-        stdout=subprocess.PIPE,
+        stdout=None if heard else subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout or ""
 
 
 def told(found: Sequence[tuple[Mutant, str]], count: int) -> int:

@@ -161,7 +161,7 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
             "greedy agents draw lots, and others do not",
             "head.greedy(outputs) if greedy else head.sample(outputs, key)",
             "head.sample(outputs, key) if greedy else head.greedy(outputs)",
-            "agents/test_agent.py::test_act_agrees_with_outputs",
+            "agents/test_agent.py::test_a_stop_is_said_beside_the_action",
         ),
         (
             "an agent has finished where much is left, by its metric",
