@@ -9,6 +9,7 @@ First the tests are run on the tree as it is: what fails anyway would notice not
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from table import MUTANTS, Mutant
 ROOT = Path(__file__).parents[2]
 COPIED = ("src", "tests", "examples", "docs", "README.md", "Makefile", "pyproject.toml", "mkdocs.yml")
 PASSED, FAILED, INTERRUPTED = range(3)  # exit codes of pytest; the last one if a test cannot even be imported
+CAUGHT = "caught"
 LINES = 15  # of what pytest said, where its tests could not be run
 
 
@@ -70,7 +72,7 @@ def sound(tree: Path, mutants: Sequence[Mutant]) -> bool:
 
 
 def survivors(mutants: Sequence[Mutant], trees: Sequence[Path]) -> list[tuple[Mutant, str]]:
-    """The mutants that nobody noticed, each with what is to be said of it."""
+    """The mutants that no test has caught, each with what became of it."""
     free: SimpleQueue[Path] = SimpleQueue()
     for tree in trees:
         free.put(tree)
@@ -80,12 +82,12 @@ def survivors(mutants: Sequence[Mutant], trees: Sequence[Path]) -> list[tuple[Mu
         waiting = {threads.submit(tried, mutant, free): mutant for mutant in mutants}
         try:
             for done, future in enumerate(as_completed(waiting), start=1):
-                mutant, trouble = waiting[future], future.result()
-                if trouble:
-                    found.append((mutant, trouble))
+                mutant, verdict = waiting[future], future.result()
+                if not verdict.startswith(CAUGHT):
+                    found.append((mutant, verdict))
                 left = (time.monotonic() - began) / done * (len(mutants) - done)
-                verdict = trouble.partition("\n")[0] or "caught"
-                print(f"{done:3}/{len(mutants)}, {left / 60:.0f} min left  {verdict}: {mutant.what}", flush=True)
+                said = f"{done:3}/{len(mutants)}, {left / 60:.0f} min left: {mutant.what}"
+                print(said, verdict.partition("\n")[0], sep=": ", flush=True)
         except KeyboardInterrupt:
             threads.shutdown(cancel_futures=True)
             raise
@@ -93,7 +95,7 @@ def survivors(mutants: Sequence[Mutant], trees: Sequence[Path]) -> list[tuple[Mu
 
 
 def tried(mutant: Mutant, free: "SimpleQueue[Path]") -> str:
-    """What is wrong with a mutant; nothing where its tests fail, as they should."""
+    """What became of a mutant: caught by some test; or in capital letters what is wrong, and maybe some lines more."""
     tree = free.get()
     path = tree / mutant.path
     text = path.read_text()
@@ -106,7 +108,8 @@ def tried(mutant: Mutant, free: "SimpleQueue[Path]") -> str:
     if code == PASSED:
         return "SURVIVED"
     if code in (FAILED, INTERRUPTED) or code < 0:  # below zero: it crashed
-        return ""
+        named = re.findall(r"^(?:FAILED|ERROR) tests/([^\s\[]+)", output, re.MULTILINE)
+        return f"{CAUGHT} by {named[0].rpartition('::')[2] if named else 'a crash'}"
     return "\n".join(["NOT RUN", *output.splitlines()[-LINES:]])
 
 
@@ -131,8 +134,8 @@ def run_tests(tree: Path, tests: Sequence[str], *options: str, heard: bool = Fal
 def told(found: Sequence[tuple[Mutant, str]], count: int) -> int:
     """Say which mutants were not caught; the exit code."""
     print(f"{count - len(found)} of {count} mutants were caught")
-    for mutant, trouble in found:
-        print(f"\n{trouble}: {mutant.what}\n  {mutant.file}\n  - {mutant.old}\n  + {mutant.new}")
+    for mutant, verdict in found:
+        print(f"\n{mutant.what}: {verdict}\n  {mutant.file}\n  - {mutant.old}\n  + {mutant.new}")
         print(f"  by {' '.join(mutant.tests)}")
     return 1 if found else 0
 
