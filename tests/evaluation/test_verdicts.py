@@ -13,7 +13,7 @@ from oracles.scripted import Fickle, Hosted, Scripted, Tireless, script, scripte
 
 from planvec.agents.metric import Metric
 from planvec.evaluation.acting import act
-from planvec.evaluation.episodes import episodes, stack
+from planvec.evaluation.episodes import Moment, episodes, stack
 from planvec.evaluation.judge import NEVER, Judge
 from planvec.evaluation.rollouts import rollout
 from planvec.worlds.sessions import PureSession
@@ -45,6 +45,16 @@ def test_success_is_all_that_was_asked_for_in_any_order(world):
     said = verdicts(world, "ab.", "ba.", "acb.", "a.", "aa.", "cd.")
     assert said.success.tolist() == [True, True, True, False, False, False]
     assert said.success_at.tolist() == [2, 2, 3, NEVER, NEVER, NEVER]
+
+
+def test_what_is_undone_later_was_a_success_and_does_not_stay():
+    """As on a table, where another action may move what was in its place."""
+    judge, yes, no = Judge(1), np.array([True]), np.array([False])
+    for time, done in enumerate((no, no, yes, no)):
+        judge.see(Moment(time, None, None, done, clean=yes, sane=yes, stopped=no, can_stop=False))
+    said = judge.verdicts
+    assert said.success.all() and said.exact.all() and said.success_at == 2
+    assert not said.stays.any() and not said.stops.any()
 
 
 @BOTH

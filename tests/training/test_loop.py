@@ -196,6 +196,7 @@ def test_a_kill_between_two_saves_loses_at_most_an_interval(pairs, tmp_path):
     train(configs, whole, pairs, DATA)
     assert steps == [10, 15, 20]
     assert [weights(folder) for folder in folders] == [weights(folder) for folder in whole]
+    assert [[line["step"] for line in lines(folder)] for folder in folders] == [[5, 10, 15, 20]] * 2
 
 
 def failing(monkeypatch, fails):
