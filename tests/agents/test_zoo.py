@@ -9,7 +9,7 @@ from planvec.agents import AGENTS, Agent, Weights, build
 from planvec.agents.agent import Concatenate, Difference, Static
 from planvec.agents.encoders import ImageEncoder
 from planvec.agents.policies import LayeredPolicy
-from planvec.agents.potentials import RelationPotential, TilePotential
+from planvec.agents.potentials import NetworkPotential, RelationPotential, TilePotential
 from planvec.agents.residual import ResidualPolicy
 from planvec.data.pairs import Batch
 from planvec.errors import InputError
@@ -138,8 +138,8 @@ def test_potential_has_networks_of_its_own_unless_told():
     assert board.encoder.layers[-1].weight.shape[-1] == 64  # numbers in a plan
     objects = eqx.filter_eval_shape(build, "potential", Objects(6), key=jax.random.key(0))
     assert type(objects.encoder) is RelationPotential and objects.encoder.linear.weight.shape[-1] == 64
-    with pytest.raises(InputError, match="for View there are networks called views, not 'potential'"):
-        build("potential", VIEW, key=jax.random.key(0))
+    views = eqx.filter_eval_shape(build, "potential", VIEW, key=jax.random.key(0))
+    assert type(views.encoder) is NetworkPotential and views.encoder.network.linear.weight.shape[-1] == 64
 
 
 @pytest.mark.parametrize("name", ["naive", "te-full"])
@@ -156,8 +156,7 @@ def test_an_agent_can_stop_where_that_is_weighed(space):
 
     assert can_stop("cpv-full", weights=Weights(stop=0.3)) and can_stop("naive", weights=Weights(stop=0.3))
     assert not can_stop("cpv-full") and not can_stop("cpv-full", weights=Weights(alike=1.0, cancelling=0.5))
-    if not isinstance(space, View):
-        assert can_stop("potential") and not can_stop("potential", weights=Weights())
+    assert can_stop("potential") and not can_stop("potential", weights=Weights())
 
 
 def views(count: int, seed: int = 0) -> dict[str, np.ndarray]:

@@ -203,11 +203,11 @@ def test_an_agent_is_listed_with_the_world_that_it_was_trained_in(monkeypatch, c
     ("arguments", "agents", "control"),
     [
         ((), TEN, True),
-        (("--agents", "all"), TEN, True),
+        (("--agents", "all"), (*TEN, "potential"), True),
         (("--only-models",), TEN, False),
         (("--agents", "naive, cpv-full"), ("naive", "cpv-full"), True),
         (("--agents", "cpv-full", "--sweep", "ctr=1"), (), False),
-        (("--agents", "potential"), (), False),
+        (("--agents", "potential"), ("potential",), False),
         (("--agents", "cpv-full", "--extras", "keep"), ("cpv-full, extras kept",), False),
     ],
 )

@@ -74,8 +74,8 @@ def test_what_trains_in_one_program():
 def test_networks_that_the_world_has_not():
     with pytest.raises(InputError, match="called relations or paper or potential, not 'views'"):
         Config(world="tabletop", networks="views").resolved()
-    with pytest.raises(InputError, match="for View there are networks called views, not 'potential'"):
-        Config(world="doom", agent="potential").resolved()
+    with pytest.raises(InputError, match="for View there are networks called views or potential, not 'paper'"):
+        Config(world="doom", networks="paper").resolved()
 
 
 def test_the_order_of_a_table_of_networks_means_nothing(monkeypatch):

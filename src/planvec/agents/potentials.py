@@ -2,7 +2,7 @@
 
 Then plans add along a trajectory by construction, g(a, b) + g(b, c) = g(a, c), and doing nothing is no plan at all,
 g(a, a) = 0. Nothing else adds so for all a, b and c: put c = a. What Φ sums over, cells or relations, has no place in
-it, so a plan can say what was done and not where.
+it, so a plan can say what was done and not where. Of a view from within there is no such sum: there Φ is a network.
 """
 
 from abc import abstractmethod
@@ -80,6 +80,15 @@ class RelationPotential(Potential):
 
     def potential(self, observation: Array) -> Array:
         return _exactly(relations(observation, self.space), self.linear.weight)
+
+
+class NetworkPotential(Potential):
+    """Φ is what any network makes of one observation."""
+
+    network: Encoder
+
+    def potential(self, observation: Observation) -> Array:
+        return self.network((observation,))
 
 
 def _exactly(x: Array, weight: Array) -> Array:

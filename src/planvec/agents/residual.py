@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from planvec.agents.encoders import GREY, Conv, Linear, Observation
-from planvec.agents.kernels import convolve_tiled
+from planvec.agents.encoders import GREY, Conv, Linear, Observation, kaiming
+from planvec.agents.kernels import convolve, convolve_tiled
 from planvec.agents.policies import Head, Policy
 from planvec.data.tiles import Tiled
 
@@ -16,21 +16,25 @@ TEMPER = 0.3  # blocks begin as small corrections
 
 
 class Block(eqx.Module):
-    """x + W₂ * relu(W₁ * relu(x) + V·plan)"""
+    """x + W₂ * relu(W₁ * relu(x + V·plan))
 
-    inner: Conv
-    outer: Conv
+    The plan comes in where an activation is computed anyway, and its layer's is the only bias: on an accelerator each
+    further sum over all places would be a pass through memory.
+    """
+
     read: Linear
+    inner: Array  # (3, 3, channels, channels)
+    outer: Array  # (3, 3, channels, channels)
 
     def __init__(self, channels: int, plan: int, *, key: Array):
         inner_key, outer_key, read_key = jax.random.split(key, 3)
-        self.inner = Conv(channels, channels, 3, 1, 1, key=inner_key)
-        outer = Conv(channels, channels, 3, 1, 1, key=outer_key)
-        self.outer = eqx.tree_at(lambda conv: conv.weight, outer, TEMPER * outer.weight)
         self.read = Linear(plan, channels, key=read_key)
+        self.inner = kaiming(inner_key, (3, 3, channels, channels))
+        self.outer = TEMPER * kaiming(outer_key, (3, 3, channels, channels))
 
     def __call__(self, x: Array, plan: Array) -> Array:
-        return x + self.outer(jax.nn.relu(self.inner(jax.nn.relu(x)) + self.read(plan)[:, None, None, :]))
+        seen = jax.nn.relu(x + self.read(plan)[:, None, None, :])
+        return x + convolve(jax.nn.relu(convolve(seen, self.inner, 1, 1)), self.outer, 1, 1)
 
 
 class PlanReader(eqx.Module):

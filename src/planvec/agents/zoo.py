@@ -12,7 +12,7 @@ from jax import Array
 from planvec.agents.agent import Agent, Concatenate, Difference, Static
 from planvec.agents.encoders import Encoder, ImageEncoder, VectorEncoder, ViewEncoder
 from planvec.agents.policies import AttendAndPlace, Categorical, Head, LayeredPolicy, PickAndPlace, Policy, Stopping
-from planvec.agents.potentials import RelationPotential, TilePotential
+from planvec.agents.potentials import NetworkPotential, RelationPotential, TilePotential
 from planvec.agents.relations import RelationEncoder
 from planvec.agents.residual import ResidualPolicy
 from planvec.errors import InputError
@@ -156,6 +156,14 @@ class ViewNetworks:
 
 
 @dataclass(frozen=True)
+class ViewPotential(ViewNetworks):
+    """g is a potential, a network of one view; the policy as above."""
+
+    def encoder(self, embedding: int, key: Array) -> Encoder:
+        return NetworkPotential(ViewEncoder(self.space.image, self.space.waypoints, 1, embedding, key=key))
+
+
+@dataclass(frozen=True)
 class BoardNetworks:
     """g is a potential, the sum over a board's tiles; the policy keeps the board's resolution, and reads large plans as
     it reads small ones."""
@@ -166,6 +174,8 @@ class BoardNetworks:
         return TilePotential(TILE, self.space.shape[-1], embedding, key=key)
 
     def policy(self, observations: int, plan: int, stops: bool, key: Array) -> Policy:
+        if observations != 1 or not plan:
+            raise InputError("this policy sees one picture and a plan; it is for models that act on what is left of it")
         layers_key, head_key = jax.random.split(key)
         features = ResidualPolicy.FEATURES
         head = ending(Categorical(features, self.space.actions, key=head_key), features, stops, head_key)
@@ -234,7 +244,10 @@ FAMILIES = {
         precision=jnp.float32,
     ),
     View: Family(
-        {"views": Usual(ViewNetworks, embedding=64, samples=10e6)},
+        {
+            "views": Usual(ViewNetworks, embedding=64, samples=10e6),
+            "potential": Usual(ViewPotential, embedding=64, samples=10e6),
+        },
         default="views",
         weight_decay=0.1,
         precision=jnp.bfloat16,

@@ -83,6 +83,8 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} must be 0 or more; got {value}")
+        if (self.cancelling or 0) > 1:
+            raise InputError(f"cancelling is a share of the samples, at most 1; got {self.cancelling}")
         check_seed(self.seed)
         if self.batch < 2:
             raise InputError("a batch needs at least 2 samples: each is contrasted with the next")

@@ -46,7 +46,7 @@ def contrastive(whole: Array, reference: Array, margin: float = 0.1) -> Array:
 def alike(whole: Array, reference: Array) -> Array:
     """Alike = ‖g(o₀, o_T) − g(oʳ₀, oʳ_T)‖² / E‖g(oʳ₀, oʳ_T) − g(oʳʲ₀, oʳʲ_T)‖²: what differs within a pair goes to 0"""
     apart = jnp.square(length(reference - another(reference)))
-    return jnp.square(length(whole - reference)) / jnp.mean(apart)
+    return jnp.square(length(whole - reference)) / jnp.maximum(jnp.mean(apart), TINY)
 
 
 def stop(logit: Array, over: Array) -> Array:
@@ -67,6 +67,9 @@ def another(x: Array) -> Array:
     """For each element of a batch, the next one."""
     return jnp.roll(x, -1, axis=0)
 
+
+TINY = 1e-12  # where all plans are the same, nothing is divided by nothing
+_NO_VECTORS = "{} needs plan vectors, and this agent (naive) makes none: weigh it 0"
 
 SEGMENTS = {  # the parts of a sample that can be encoded, and where they begin and end
     "reference": ("ref_first", "ref_last"),
@@ -92,6 +95,8 @@ def total(agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32
     imitates = _counts(weights.imitation)
     cancels = _counts(weights.cancelling)
     regularisers = _regularisers(agent, weights)
+    if cancels and not isinstance(agent, EmbeddingAgent):
+        raise InputError(_NO_VECTORS.format("cancelling"))
     acting = (*agent.segments, "whole") if cancels else agent.segments
     plans = _encode(agent, batch, _wanted(acting if imitates else (), regularisers))
     losses: dict[str, Array] = {}
@@ -123,7 +128,7 @@ def _mean(values: Array, weights: Array) -> Array:
 def _regularisers(agent: Agent, weights: Weights) -> list[str]:
     names = [name for name in REGULARISERS if _counts(getattr(weights, name))]
     if names and not isinstance(agent, EmbeddingAgent):
-        raise InputError(f"{', '.join(names)} compare plan vectors, and this agent (naive) makes none: weigh them 0")
+        raise InputError(_NO_VECTORS.format(", ".join(names)))
     return names
 
 
