@@ -33,9 +33,9 @@ def expected(policy, plan):
     x = native(np.float32(SEEN) / GREY, policy.tiles.weight, SIDE, 0) + policy.tiles.bias
     read = jnp.tanh(plan @ policy.reader.linear.weight + policy.reader.linear.bias)
     for block in policy.blocks:
-        inner = native(relu(x), block.inner.weight, 1, 1) + block.inner.bias
         told = read @ block.read.weight + block.read.bias
-        x = x + native(relu(inner + told[:, None, None]), block.outer.weight, 1, 1) + block.outer.bias
+        inner = native(relu(x + told[:, None, None]), block.inner, 1, 1)
+        x = x + native(relu(inner), block.outer, 1, 1)
     places = relu(x).reshape(len(x), -1, x.shape[-1])
     chances = jnp.exp(places @ policy.queries.weight + policy.queries.bias)
     chances = chances / chances.sum(axis=1, keepdims=True)  # over places
