@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.counting import Counting, Mixture
+from oracles.scripted import Hosted
 
 from planvec.agents.agent import Choice, Difference
 from planvec.agents.probe import Probe
@@ -13,8 +14,6 @@ from planvec.analysis import corpus
 from planvec.analysis.completion import auc, measure
 from planvec.analysis.probes import fit_probe
 from planvec.errors import InputError
-from planvec.worlds.protocol import HostedWorld
-from planvec.worlds.sessions import PureSession
 
 
 class Eager(Difference):
@@ -31,18 +30,6 @@ class Idle(Difference):
 
     def choose(self, first, now, plans, key, greedy=False):
         return Choice(jnp.zeros(len(plans), int), jnp.zeros(len(plans), bool))
-
-
-class Hosted(HostedWorld):
-    """The same world, stepped from outside."""
-
-    name, space, skills, sizes, conditions = "hosted", None, Counting.skills, Counting.sizes, Counting.conditions
-    sample_tasks, record, ends = Counting.sample_tasks, Counting.record, Counting.ends
-    events, scenes, horizon = Counting.events, Counting.scenes, Counting.horizon
-    sample_parts = Counting.sample_parts
-
-    def start(self, scenes):
-        return PureSession(Counting(), scenes)
 
 
 @pytest.fixture(autouse=True)

@@ -96,8 +96,14 @@ def test_resuming_gives_the_same_weights_bit_for_bit(whole, pairs, tmp_path):
 
 
 def test_the_interval_changes_nothing(whole, pairs, tmp_path):
+    """Of the weights; and a line is about the updates since the last one, so that all lines together say the same."""
     train([replace(CONFIG, interval=7)], [tmp_path / "run"], pairs, DATA)
     assert weights(tmp_path / "run") == weights(whole)
+    sums = [
+        sum(line["imitation"] * size for line, size in zip(lines(folder), sizes, strict=True))
+        for folder, sizes in ((whole, (5, 5, 5, 5)), (tmp_path / "run", (7, 7, 6)))
+    ]
+    assert sums[0] == pytest.approx(sums[1], rel=1e-4)
 
 
 def test_ctrl_c_loses_nothing(whole, pairs, tmp_path, monkeypatch):
@@ -160,6 +166,12 @@ def test_seeds_and_kinds_train_together_as_they_do_alone(pairs, tmp_path):
     assert len({lines(tmp_path / f"together{i}")[-1]["loss"] for i in range(4)}) == 4
 
 
+def test_seeds_and_kinds_as_a_grid():
+    configs = [replace(CONFIG, agent=kind, seed=seed) for seed in (5, 2) for kind in ("te-plain", "te-full")]
+    seeds, kinds = loop.grid(configs)
+    assert seeds.tolist() == [5, 2] and [kind.agent for kind in kinds] == ["te-plain", "te-full"]
+
+
 def test_agents_that_cannot_train_together(pairs, tmp_path):
     full, plain = replace(CONFIG, agent="cpv-full"), replace(CONFIG, agent="cpv-plain")
     mixes = [
@@ -185,6 +197,7 @@ def test_a_kill_between_two_saves_loses_at_most_an_interval(pairs, tmp_path):
     train(configs, whole, pairs, DATA)
     assert steps == [10, 15, 20]
     assert [weights(folder) for folder in folders] == [weights(folder) for folder in whole]
+    assert [[line["step"] for line in lines(folder)] for folder in folders] == [[5, 10, 15, 20]] * 2
 
 
 def failing(monkeypatch, fails):

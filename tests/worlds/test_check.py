@@ -21,6 +21,11 @@ class Forgetful(Tabletop):
         return super().sample_tasks((int(np.random.default_rng().integers(2**31)),), count, low, high)
 
 
+class Moody(Crafting):
+    def scenes(self, tasks, seed):
+        return super().scenes(tasks, (int(np.random.default_rng().integers(2**31)),))
+
+
 class Short(Crafting):
     def replay(self, recording, *rest):
         return type(states := super().replay(recording, *rest))(*(leaf[:-1] for leaf in states))
@@ -122,6 +127,7 @@ class Changing(Coins):
         (Restless, "`step` of a session is called as in the protocol"),
         (Heedless, "`step` leaves an episode as it is that is not `going` on"),
         (Forgetful, "same seed"),
+        (Moody, "`scenes` gives the same for the same seed"),
         (Short, "one step more"),
         (Strict, "`replay` is called as in the protocol"),
         (Silent, "`record` tells how many"),
