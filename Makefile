@@ -1,6 +1,7 @@
 # make demo, make play and make test do all their own set-up; they need Python 3.11 or newer and nothing else.
 #   make PYTHON=/path/to/python test     uses that Python for a new .venv (make clean first to change it)
 #   make test ARGS="-k rules"            passes arguments on to pytest, or to planvec with demo and play
+#   make mutants ARGS="-k losses"        only mutants with that in their file or their description
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -9,7 +10,7 @@ ARGS    ?=
 PYTHON  ?= python3.12 python3.11 python3 python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play test browser lint format docs clean
+.PHONY: help demo play test mutants browser lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +24,10 @@ play: $(VENV)/.play  ## install planvec into .venv and open its playground in th
 test: lint browser  ## lint, then run all tests in parallel
 	@echo "==> pytest, $(WORKERS) workers"
 	@$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(ARGS)
+
+mutants: $(VENV)/.dev  ## change the code in many small ways, and see that tests notice each
+	@echo "==> mutants, $(WORKERS) at once"
+	@$(BIN)/python tests/mutants/run.py -n $(WORKERS) $(ARGS)
 
 browser: $(VENV)/.dev  ## find Chromium for the playground's tests, or install it
 	@$(BIN)/python tests/playground/browser.py

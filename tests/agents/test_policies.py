@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from planvec.agents.encoders import ImageEncoder
-from planvec.agents.policies import METRES, AttendAndPlace, Categorical, LayeredPolicy, PickAndPlace
+from planvec.agents.policies import METRES, AttendAndPlace, Categorical, Ending, LayeredPolicy, PickAndPlace, Stopping
+from planvec.errors import InputError
 
 SHAPE = (33, 30, 3)
 
@@ -28,7 +29,9 @@ def test_categorical_chooses_and_scores():
     action = jnp.array([0, 1])
     np.testing.assert_array_equal(head.greedy(logits), [0, 2])
     np.testing.assert_array_equal(head.accuracy(logits, action), [1, 0])
-    np.testing.assert_allclose(head.loss(logits, action.astype(jnp.uint8)), -np.log([0.7, 0.1]), rtol=1e-5)
+    for shift in (0, 3):  # logits are what they are beside each other
+        surprise = head.loss(logits + shift, action.astype(jnp.uint8))
+        np.testing.assert_allclose(surprise, -np.log([0.7, 0.1]), rtol=1e-5)
 
 
 def test_samples_follow_the_probabilities():
@@ -36,6 +39,29 @@ def test_samples_follow_the_probabilities():
     head = Categorical(4, 3, key=jax.random.key(0))
     drawn = head.sample(jnp.broadcast_to(logits, (20_000, 3)), jax.random.key(0))
     np.testing.assert_allclose(np.bincount(drawn) / 20_000, [0.7, 0.2, 0.1], atol=0.02)
+
+
+def test_chances_of_stopping_and_of_each_action_add_up_to_one():
+    """And are those by which actions are sampled: one stop beside the three actions."""
+    head = Stopping(Categorical(4, 3, key=jax.random.key(0)), 4, key=jax.random.key(1))
+    logits = jnp.log(jnp.array([0.7, 0.2, 0.1]))
+    outputs = Ending(jnp.tile(logits, (4, 1)), jnp.full(4, jnp.log(0.25 / 0.75)))
+    stop = jnp.array([True, False, False, False])
+    chances = jnp.exp(head.log_chance(outputs, jnp.array([0, 0, 1, 2]), stop))
+    np.testing.assert_allclose(chances, [0.25, 0.75 * 0.7, 0.75 * 0.2, 0.75 * 0.1], rtol=1e-5)
+    assert not head.stops(outputs).any() and head.stops(Ending(logits[None], jnp.ones(1))).all()
+
+
+def test_entropy_by_hand():
+    head = Categorical(4, 3, key=jax.random.key(0))
+    chances = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])
+    np.testing.assert_allclose(head.entropy(jnp.log(chances)), -(chances * np.log(chances)).sum(axis=1), rtol=1e-5)
+
+
+def test_a_head_without_chances_cannot_practise():
+    head = PickAndPlace(5, objects=6, key=jax.random.key(0))
+    with pytest.raises(InputError, match="PickAndPlace gives its actions no chances"):
+        head.log_density(head(jnp.ones((1, 5)), jnp.ones((1, 18))), jnp.ones((1, 4)))
 
 
 def test_pick_and_place_puts_each_object_in_its_place():

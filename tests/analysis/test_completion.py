@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.counting import Counting, Mixture
+from oracles.scripted import Hosted
 
 from planvec.agents.agent import Choice, Difference
 from planvec.agents.probe import Probe
 from planvec.analysis import corpus
-from planvec.analysis.completion import auc, tell
+from planvec.analysis.completion import auc, measure
 from planvec.analysis.probes import fit_probe
 from planvec.errors import InputError
-from planvec.worlds.protocol import HostedWorld
-from planvec.worlds.sessions import PureSession
 
 
 class Eager(Difference):
@@ -33,18 +32,6 @@ class Idle(Difference):
         return Choice(jnp.zeros(len(plans), int), jnp.zeros(len(plans), bool))
 
 
-class Hosted(HostedWorld):
-    """The same world, stepped from outside."""
-
-    name, space, skills, sizes, conditions = "hosted", None, Counting.skills, Counting.sizes, Counting.conditions
-    sample_tasks, record, ends = Counting.sample_tasks, Counting.record, Counting.ends
-    events, scenes, horizon = Counting.events, Counting.scenes, Counting.horizon
-    sample_parts = Counting.sample_parts
-
-    def start(self, scenes):
-        return PureSession(Counting(), scenes)
-
-
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(corpus, "BATCH", 64)
@@ -54,7 +41,7 @@ def told(kind, world, counts=1.0, scene=0.0):
     agent = kind(policy=None, encoder=Mixture((counts, 0.0, scene)))
     probe = fit_probe(agent, world, demos=100)
     agent = replace(agent, probe=probe, **({"own": probe} if kind is Eager else {}))
-    return tell(agent, world, episodes=20)
+    return measure(agent, world, episodes=20)
 
 
 @settings(max_examples=50, deadline=None)
@@ -89,6 +76,6 @@ def test_tasks_that_are_hardly_ever_done():
 def test_what_cannot_be_told():
     agent = Eager(policy=None, encoder=Mixture((1.0, 0.0, 0.0)))
     with pytest.raises(InputError, match="planvec probe"):
-        tell(agent, Counting())
+        measure(agent, Counting())
     with pytest.raises(InputError, match="at least one episode"):
-        tell(replace(agent, probe=fit_probe(agent, Counting(), demos=20)), Counting(), episodes=0)
+        measure(replace(agent, probe=fit_probe(agent, Counting(), demos=20)), Counting(), episodes=0)

@@ -128,7 +128,7 @@ def test_measure(tmp_path, monkeypatch, capsys):
 
 
 def test_demo(tmp_path, monkeypatch, capsys):
-    planvec("demo", "--out", tmp_path, "--episodes", 4, monkeypatch=monkeypatch)
+    planvec("demo", "--out", tmp_path, "--episodes", 2, monkeypatch=monkeypatch)
     printed = capsys.readouterr().out
     assert all(condition in printed for condition in make("crafting").conditions) and "a_plus_b.gif" in printed
     assert {path.name for path in tmp_path.iterdir()} == {"a_plus_b.gif", "scores.png"}

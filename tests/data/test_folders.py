@@ -70,6 +70,23 @@ def test_folders_go_on_with_files_of_their_own_size(folder, tmp_path, monkeypatc
     assert [entry["pairs"] for entry in read_header(folder, WORLD)["shards"].values()] == [32, 32, 32]
 
 
+def test_shards_hold_different_pairs(folder):
+    first, *others = [recording.actions.tobytes() for recording, _ in read_shards(folder, read_header(folder, WORLD))]
+    assert first not in others
+
+
+def test_the_expert_is_asked_for_the_noise_and_the_extras_of_the_recipe(tmp_path):
+    asked = []
+
+    class Watched(Crafting):
+        def record(self, tasks, seed, noise=0.0, extras="discard", *rest):
+            asked.append((len(tasks), noise, extras))
+            return super().record(tasks, seed, noise, extras, *rest)
+
+    collect(recipe(pairs=33, noise=0.2, extras="keep"), tmp_path / "data", Watched())
+    assert asked == [(64, 0.2, "keep"), (2, 0.2, "keep")]
+
+
 def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
     collect(recipe(), tmp_path / "again", WORLD)
     collect(recipe(seed=1), tmp_path / "other", WORLD)

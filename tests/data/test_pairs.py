@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from planvec.data.pairs import PairSet
+from planvec.data.pairs import NOISE, PairSet
 from planvec.worlds import make
 
 MANY = 1024
@@ -11,6 +11,18 @@ MANY = 1024
 @pytest.fixture(scope="module")
 def pairs():
     return PairSet.fresh(make("own_world:Coins"), 16, (0,))
+
+
+def test_fresh_pairs_are_by_an_expert_with_noise():
+    asked = []
+
+    class Watched(type(make("own_world:Coins"))):
+        def record(self, tasks, seed, noise=0.0, *rest):
+            asked.append(noise)
+            return super().record(tasks, seed, noise, *rest)
+
+    PairSet.fresh(Watched(), 2, (0,))
+    assert asked == [NOISE] and NOISE > 0
 
 
 sample = jax.jit(lambda pairs, ended: pairs.sample(jax.random.key(0), MANY, ended))

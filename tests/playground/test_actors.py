@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 import pytest
+from oracles.counting import Counting
+from oracles.scripted import scripted
 
 import planvec as pv
 from planvec.agents import build
@@ -71,6 +73,35 @@ async def one_round(world, episodes):
             await asyncio.sleep(0.01)
         rounds.close()
     return [steps[episode] for episode in episodes]
+
+
+@pytest.mark.parametrize(
+    ("text", "success", "exact", "extras"),
+    [
+        ("ab.", True, True, []),
+        ("acb.", True, False, ["c"]),
+        ("cdcd", False, False, ["c", "c", "d", "d"]),
+        ("aab.", True, False, ["a"]),
+    ],
+)
+def test_what_is_done_besides_is_told_as_extras_and_is_not_exact(text, success, exact, extras):
+    actor = Actor(scripted(text), Counting())
+    episode = actor.begin(actor.plan(Counting().demonstrate("a,b")), ("a", "b"), ("a", "b"), seed=0, sizes=[2])
+    while not episode.over:
+        episode.advance()
+    assert (episode.success, episode.exact, episode.extras) == (success, exact, extras)
+    assert episode.events == list(text.rstrip("."))
+    episode.close()
+
+
+def test_where_nothing_is_asked_for_whatever_is_done_is_a_failure():
+    actor = Actor(scripted("cd"), Counting())
+    episode = actor.begin(actor.plan(Counting().demonstrate("a")), (), ("a",), seed=0, sizes=[1])
+    assert episode.success and episode.exact
+    while not episode.over:
+        episode.advance()
+    assert not episode.success and not episode.exact and episode.time == episode.horizon == 2
+    episode.close()
 
 
 def test_painters_draw_what_the_film_shows():

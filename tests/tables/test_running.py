@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from planvec.data import folders
+from planvec.data.pairs import NOISE
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score
 from planvec.tables import running
@@ -88,13 +89,16 @@ def test_a_sweep_trains_with_each_of_its_values(asked, tmp_path):
         "cpv-full-learning_rate=0.005-0": (5e-3, 0),
         "cpv-full-learning_rate=0.005-1": (5e-3, 1),
     }
-    assert len(asked.scored) == 2
+    assert [agents for agents, *_ in asked.scored] == [
+        tuple(f"cpv-full-learning_rate={rate}-{seed}" for seed in range(2)) for rate in ("0.001", "0.005")
+    ]
 
 
 def test_a_row_on_other_tasks_learns_from_demonstrations_of_those(asked, tmp_path):
     rows = entries(Config(), ["cpv-full"], seeds=1, extra_rows=True)
     running.reproduce([row for row in rows if row.skills or row.label == "cpv-full"], tmp_path, ["4"])
     assert {name: recipe.skills for name, recipe in asked.recipes.items()} == {"data": (2, 4), "data-1-4": (1, 4)}
+    assert {recipe.noise for recipe in asked.recipes.values()} == {NOISE}
     assert {run: data for run, (_, (data, _)) in asked.trained.items()} == {
         "cpv-full-0": "data",
         "cpv-full--1-4-0": "data-1-4",

@@ -106,6 +106,15 @@ def test_an_older_run_that_does_not_name_its_networks_goes_on(tmp_path):
             open_run(Config(world="tabletop", networks="paper").resolved(), tmp_path, {})
 
 
+def test_a_run_that_practised_is_not_gone_on_with_in_another_way(tmp_path):
+    config = Config(world="tabletop").resolved()
+    open_run(config, tmp_path, {}, practice={"steps": 8})
+    open_run(config, tmp_path, {}, practice={"steps": 8})
+    for practice in (None, {"steps": 9}):
+        with pytest.raises(InputError, match="another practice"):
+            open_run(config, tmp_path, {}, practice=practice)
+
+
 def test_a_new_run_names_its_networks(tmp_path):
     config = replace(Config(world="tabletop"), seed=3).resolved()
     open_run(config, tmp_path / "run", {})

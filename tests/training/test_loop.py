@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -95,8 +96,14 @@ def test_resuming_gives_the_same_weights_bit_for_bit(whole, pairs, tmp_path):
 
 
 def test_the_interval_changes_nothing(whole, pairs, tmp_path):
+    """Of the weights; and a line is about the updates since the last one, so that all lines together say the same."""
     train([replace(CONFIG, interval=7)], [tmp_path / "run"], pairs, DATA)
     assert weights(tmp_path / "run") == weights(whole)
+    sums = [
+        sum(line["imitation"] * size for line, size in zip(lines(folder), sizes, strict=True))
+        for folder, sizes in ((whole, (5, 5, 5, 5)), (tmp_path / "run", (7, 7, 6)))
+    ]
+    assert sums[0] == pytest.approx(sums[1], rel=1e-4)
 
 
 def test_ctrl_c_loses_nothing(whole, pairs, tmp_path, monkeypatch):
@@ -159,6 +166,12 @@ def test_seeds_and_kinds_train_together_as_they_do_alone(pairs, tmp_path):
     assert len({lines(tmp_path / f"together{i}")[-1]["loss"] for i in range(4)}) == 4
 
 
+def test_seeds_and_kinds_as_a_grid():
+    configs = [replace(CONFIG, agent=kind, seed=seed) for seed in (5, 2) for kind in ("te-plain", "te-full")]
+    seeds, kinds = loop.grid(configs)
+    assert seeds.tolist() == [5, 2] and [kind.agent for kind in kinds] == ["te-plain", "te-full"]
+
+
 def test_agents_that_cannot_train_together(pairs, tmp_path):
     full, plain = replace(CONFIG, agent="cpv-full"), replace(CONFIG, agent="cpv-plain")
     mixes = [
@@ -184,6 +197,7 @@ def test_a_kill_between_two_saves_loses_at_most_an_interval(pairs, tmp_path):
     train(configs, whole, pairs, DATA)
     assert steps == [10, 15, 20]
     assert [weights(folder) for folder in folders] == [weights(folder) for folder in whole]
+    assert [[line["step"] for line in lines(folder)] for folder in folders] == [[5, 10, 15, 20]] * 2
 
 
 def failing(monkeypatch, fails):
@@ -284,13 +298,18 @@ def test_naive_takes_the_samples_of_pairs_as_they_come(crafted):
     batch = crafted.sample(jax.random.key(0), 4)
     drawn = batch._replace(**{name: getattr(batch, name).draw() for name in PICTURES})
     naive = build("naive", crafted.world.space, key=jax.random.key(1))
-    loss, _ = losses.total(naive, batch, Weights())
-    assert loss == pytest.approx(float(losses.total(naive, drawn, Weights())[0]), rel=1e-4)
-    plans = naive.add([naive.encode(batch.first, batch.last), naive.encode(batch.ref_first, batch.ref_last)])
-    key = jax.random.key(2)
-    chosen = naive.choose(batch.first, batch.now, plans, key)
-    as_drawn = naive.add([(drawn.first, drawn.last), (drawn.ref_first, drawn.ref_last)])
-    np.testing.assert_array_equal(chosen.action, naive.choose(drawn.first, drawn.now, as_drawn, key).action)
+
+    @eqx.filter_jit
+    def loss_and_choice(batch):
+        ends = [(batch.first, batch.last), (batch.ref_first, batch.ref_last)]
+        plans = naive.add([naive.encode(first, last) for first, last in ends])
+        loss, _ = losses.total(naive, batch, Weights())
+        return loss, naive.choose(batch.first, batch.now, plans, jax.random.key(2)).action
+
+    loss, actions = loss_and_choice(batch)
+    loss_drawn, actions_drawn = loss_and_choice(drawn)
+    assert loss == pytest.approx(float(loss_drawn), rel=1e-4)
+    np.testing.assert_array_equal(actions, actions_drawn)
 
 
 class Ruined(type(WORLD)):
@@ -372,7 +391,7 @@ def test_muon_takes_the_matrices_and_adam_the_rest():
     config = Config(samples=100 * 8, batch=8, embedding=16, warmup=0, weight_decay=0.0).resolved()
     agent, optimizer = start(config).agent, make_optimizer(config)
     gradients = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), agent)
-    changes, _ = optimizer.update(gradients, optimizer.init(agent), agent)
+    changes, _ = eqx.filter_jit(optimizer.update)(gradients, optimizer.init(agent), agent)
     for weight in (changes.encoder.convs[1].weight, changes.policy.layers[0].weight):
         matrix = np.asarray(weight).reshape(-1, weight.shape[-1]) / config.learning_rate / 0.2
         singular = np.linalg.svd(matrix, compute_uv=False) / max(matrix.shape) ** 0.5

@@ -127,6 +127,23 @@ def test_a_name_of_nothing(name, message):
         make(name)
 
 
+def test_what_an_expert_does_besides_is_an_extra():
+    """And is discarded unless it is to be kept."""
+
+    class Eager(type(make(NAME))):
+        """Its expert begins with one coin more, at the first try."""
+
+        tries = 0
+
+        def attempt(self, task, rng, noise):
+            self.tries += 1
+            return super().attempt(("Copper", *task) if self.tries == 1 else task, rng, noise)
+
+    kept, discarded = (Eager().record([("Gold",)], (0,), extras=extras) for extras in ("keep", "discard"))
+    assert kept.extras.tolist() == [1] and kept.attempts.tolist() == [[1, 0, 0]]
+    assert discarded.extras.tolist() == [0] and discarded.attempts.tolist() == [[1, 1, 0]]
+
+
 def test_what_has_a_default_has_a_sensible_one():
     class Plain(type(make(NAME))):
         horizon = pv.worlds.protocol.World.horizon

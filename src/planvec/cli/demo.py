@@ -22,8 +22,9 @@ def film_sum(agent: Agent, world: World, path: Path, seed: int = 0) -> str:
     first = world.demonstrate(one, seed=2 * seed)
     second = world.demonstrate(other, seed=2 * seed + 1)
     plan = agent.plan(first) + agent.plan(second)
+    horizon = world.horizon([len(one), len(other)])
     for attempt in range(TRIES):
-        episode = rollout(agent, plan, world, one + other, seed=seed * TRIES + attempt)
+        episode = rollout(agent, plan, world, one + other, seed * TRIES + attempt, horizon=horizon)
         if episode.success:
             break
     titles = ("A, by the expert", "B, by the expert", "A + B, by the agent")

@@ -145,7 +145,7 @@ class Measure:
         if not self.agents:
             raise InputError(f"say which agent: planvec measure {WORLD}")
         with progress("measuring", 0, "") as update:
-            rows = reports.survey(
+            rows = reports.measure(
                 self.agents,
                 self.tasks,
                 self.episodes,

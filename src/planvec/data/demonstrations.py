@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from planvec.worlds.protocol import World
 
 PyTree = Any
-FORMAT, VERSION = "planvec demonstration", "1"
+FORMAT = "planvec demonstration"
+VERSION = "1"
 
 
 @dataclass(frozen=True, eq=False)

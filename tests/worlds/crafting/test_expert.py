@@ -88,6 +88,21 @@ def test_how_often_the_expert_does_exactly_the_task(skills, noise, count, least)
     assert rates(skills, noise, count)[0] >= least
 
 
+def test_noise_is_the_share_of_random_actions():
+    task, words = np.array([RULES.skills.index("ChopTree"), -1, -1, -1], np.int8), np.arange(24, dtype=np.uint32)
+    best = jax.jit(jax.vmap(lambda now: choices(now, task, words, False)[0]))
+
+    def others(noise):
+        """The share of actions that the expert would not have chosen."""
+        demos = WORLD.record([("ChopTree",)] * 200, (5,), noise)
+        before = np.delete(np.arange(demos.lengths.sum() + 200), demos.last_steps)
+        states = jax.tree.map(lambda leaf: leaf[before], WORLD.replay(demos))
+        return np.mean((np.asarray(best(states)) != demos.actions[:, None]).all(axis=1))
+
+    assert others(0.0) == 0
+    assert 0.15 < others(0.3) < 0.3  # some random actions are what the expert would have done
+
+
 def recorded(extras, noise=0.1, count=300):
     tasks = WORLD.sample_tasks((3,), count, 1, 4)
     demos = WORLD.record(tasks, (4,), noise, extras)

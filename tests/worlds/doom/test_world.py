@@ -239,6 +239,15 @@ def test_episodes():
     np.testing.assert_array_equal(scenes.agent, WORLD.scenes(tasks, (7,)).agent)  # scenes are not changed by acting
 
 
+def test_a_waypoint_that_was_not_asked_for_is_done_besides():
+    asked, scenes = WORLD.asked([("A",), ("A", "B"), ("B",), ()]), WORLD.scenes([()] * 4, (7,))
+    there = scenes._replace(visited=np.array([[True, False, True, False]] * 4))  # A and C
+    done, clean = WORLD.start(there).judge(asked)
+    assert done.tolist() == [True, False, False, True] and not clean.any()
+    done, clean = WORLD.start(there).judge(WORLD.asked([("A", "C"), ("C", "A", "D"), ("C",), ("B",)]))
+    assert done.tolist() == [True, False, True, False] and clean.tolist() == [True, True, False, False]
+
+
 def test_what_rests_is_not_drawn_again(monkeypatch):
     draw, drawn = Pool.draw, []
     monkeypatch.setattr(Pool, "draw", lambda self, states: drawn.append(len(states.agent)) or draw(self, states))

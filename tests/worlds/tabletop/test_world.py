@@ -175,6 +175,19 @@ def test_recordings_hold_what_they_say(recording):
     assert WORLD.decode(steps[0]) is not None and steps[0].shape == (WORLD.space.size,)
 
 
+def test_noise_is_the_error_of_the_hand(recording):
+    """A tenth of a cube's side, along each axis of where it grasps and where it puts down."""
+    tasks, demos = recording
+    errors = []
+    for demo, task in enumerate(tasks):
+        index = 0
+        for seen, action in zip(demos.stored["steps"][demos.steps_of(demo)], demos.actions_of(demo), strict=False):
+            steady, index = follow(seen, task, index)
+            errors.append(action - steady)
+    half_of_all = 0.6745  # of what is normally distributed lies within so many standard deviations
+    assert np.median(np.abs(errors)) == pytest.approx(half_of_all * 0.1 * 2 * CUBE, rel=0.15)
+
+
 def test_demonstrations_ask_for_their_tasks_outcome(recording):
     tasks, demos = recording
     first, last, asked = WORLD.ends(demos)
