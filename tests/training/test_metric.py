@@ -156,7 +156,14 @@ def test_how_much_is_done_is_read_by_the_metric(metric):
     plan = agent.wrap(jnp.asarray(2 * unit(0) + unit(1)))
     first = np.zeros(SIZE, np.float32)
     whole = float(metric(plan.vector))
-    for now in (first, unit(0), 2 * unit(0), 2 * unit(0) + unit(1), 2 * unit(0) + unit(1, 0.8), 9 * unit(2)):
+    for now in (
+        first,
+        unit(0),
+        2 * unit(0),
+        2 * unit(0) + unit(1),
+        2 * unit(0) + unit(1, 0.8),
+        2 * unit(0) + unit(1, 0.4),
+    ):
         left = float(metric(plan.vector - now))
         assert agent.progress(plan, first, now) == pytest.approx(min(max(1 - left / whole, 0), 1), abs=1e-3)
         assert agent.done(plan, first, now) == (left < 0.5)

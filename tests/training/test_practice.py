@@ -170,9 +170,21 @@ def test_plans_of_the_pool_are_sums_of_their_references():
     np.testing.assert_array_equal(pool.plans, asked)
 
 
-def test_an_agent_that_cannot_stop_yet_hardly_ever_does_at_first():
+def unable():
+    """An agent that cannot stop."""
     one = untrained()
-    agent = eqx.tree_at(lambda agent: agent.policy.head, one, one.policy.head.head)
+    return eqx.tree_at(lambda agent: agent.policy.head, one, one.policy.head.head)
+
+
+def test_an_agent_that_could_not_stop_is_one_that_can_from_then_on(tmp_path):
+    go(tmp_path / "run", replace(CONFIG, stop=0.0), agent=unable())
+    config = read_config(tmp_path / "run")
+    assert config.stop > 0 and config.build(jax.random.key(0)).can_stop
+    assert load_tree(tmp_path / "run" / WEIGHTS, untrained()).can_stop
+
+
+def test_an_agent_that_cannot_stop_yet_hardly_ever_does_at_first():
+    one, agent = untrained(), unable()
     able = with_stop(agent)
     assert able.can_stop and not agent.can_stop and with_stop(one).fingerprint == one.fingerprint
     image, plans = np.zeros((2, *WORLD.space.shape), np.uint8), jnp.zeros((2, 8))
