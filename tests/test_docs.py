@@ -155,13 +155,18 @@ def test_python_in_the_documentation_is_python(page):
         ast.parse(code)
 
 
-def test_the_snippets_of_the_readme_run(tmp_path, monkeypatch):
-    """In order, as a reader would; fewer environments, and less data, than they say."""
+PRINTS = re.compile(r"^print\(.*\)\s+# (.+)$", re.MULTILINE)
+
+
+def test_the_snippets_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    """In order, as a reader would, and what they print stands beside them; fewer environments, and less data, than they
+    say."""
     monkeypatch.chdir(tmp_path)
     folders.collect(folders.Recipe("crafting", 32, (2, 4), 0.1, "discard", 0), Path("data/small"), make("crafting"))
     names = {}
     for code in blocks((ROOT / "README.md").read_text(), "python"):
         exec(code.replace("4096", "16"), names)
+    assert capsys.readouterr().out.splitlines() == PRINTS.findall((ROOT / "README.md").read_text())
     assert names["episode"].task == ("ChopTree", "MakeBread", "EatBread")
     assert Path("out/episode.gif").read_bytes().startswith(b"GIF89a")
     assert len(names["training"]) + len(names["validation"]) == 32

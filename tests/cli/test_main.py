@@ -130,8 +130,8 @@ def test_measure(tmp_path, monkeypatch, capsys):
 def test_demo(tmp_path, monkeypatch, capsys):
     planvec("demo", "--out", tmp_path, "--episodes", 2, monkeypatch=monkeypatch)
     printed = capsys.readouterr().out
-    assert all(condition in printed for condition in make("crafting").conditions) and "a_plus_b.gif" in printed
-    assert {path.name for path in tmp_path.iterdir()} == {"a_plus_b.gif", "scores.png"}
+    assert all(condition in printed for condition in make("crafting").conditions) and "sum_of_eight.gif" in printed
+    assert {path.name for path in tmp_path.iterdir()} == {"sum_of_eight.gif", "scores.png"}
 
 
 def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
@@ -227,7 +227,7 @@ def test_an_agent_is_listed_with_the_world_that_it_was_trained_in(monkeypatch, c
     ("arguments", "agents", "control"),
     [
         ((), TEN, True),
-        (("--agents", "all"), (*TEN, "potential"), True),
+        (("--agents", "all"), TEN, True),
         (("--only-models",), TEN, False),
         (("--agents", "naive, cpv-full"), ("naive", "cpv-full"), True),
         (("--agents", "cpv-full", "--sweep", "ctr=1"), (), False),

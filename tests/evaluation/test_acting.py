@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 import safetensors.numpy
+from PIL import Image
 
 import planvec as pv
 from planvec.agents import build
@@ -11,6 +12,8 @@ from planvec.data.demonstrations import Demonstration, load_demonstration, save_
 from planvec.errors import InputError
 from planvec.evaluation.acting import MOST, act, demonstration, parse_demos, wanted_of
 from planvec.expressions import parse
+from planvec.media.filming import SMALL
+from planvec.media.pictures import MARGIN
 from planvec.worlds import make
 from planvec.worlds.tabletop.world import Tabletop
 
@@ -72,11 +75,20 @@ def test_the_shipped_agent_does_what_is_left(tmp_path):
     assert report["demos"] == {"A": ["ChopTree", "MakeBread"], "B": ["BreakRock"], "C": ["MakeBread"]}
     assert report["wanted"] == ["ChopTree", "BreakRock"] and report["success"] and report["norm"] > 0
     assert report["exact"] == (len(report["skills_done"]) - len(report["after"]) == 2)
-    assert report["success_at"] <= report["steps"] == len(done.episode) == WORLD.horizon([2])
-    assert not report["stopped"] and report["stays"] == (report["exact"] and not report["after"])
+    assert report["success_at"] <= report["steps"] == len(done.episode) < WORLD.horizon([2])
+    assert report["stopped"] and report["stays"] == (report["exact"] and not report["after"])
     assert "wanted of A + B - C: ChopTree, BreakRock" in done.describe()
     done.save(tmp_path / "done.gif")
     assert (tmp_path / "done.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_of_many_references_the_film_shows_how_they_ended(tmp_path):
+    demos = dict.fromkeys("ABCD", WORLD.demonstrate("EatBread"))
+    done = act(pv.load("crafting"), WORLD, "A + B + C + D", demos)
+    done.save(tmp_path / "four.gif")
+    done.episode.save(tmp_path / "alone.gif")
+    four, alone = (Image.open(tmp_path / name).size for name in ("four.gif", "alone.gif"))
+    assert four == (alone[0] + 4 * (SMALL + MARGIN) + MARGIN, alone[1])
 
 
 def test_what_an_agent_cannot_act_on():

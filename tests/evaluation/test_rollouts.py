@@ -125,7 +125,7 @@ def test_a_film_marks_success_and_is_cut_some_steps_later(tmp_path):
     assert len(film) == 1 + 1 + LATER and len(one) == 50
     lines = [lines for _, lines in film]
     assert lines[0] == ["# the agent", "[ ] Gold", "step 0 of 50"]
-    assert lines[1] == ["# the agent", "[x] Gold", "step 1 of 50", "success at step 1, and nothing else"]
+    assert lines[1] == ["# the agent", "[x] Gold", "step 1 of 50", "done at step 1, nothing else"]
     assert lines[-1][2:] == [f"step {1 + LATER} of 50", lines[1][3], "cut here: the agent goes on"]
     assert len(replace(one, stopped=True).filmed) == 50
     one.save(tmp_path / "one.gif")
@@ -137,7 +137,7 @@ def test_a_film_of_an_agent_that_stops_shows_all_of_it():
     lines = [lines for _, lines in captioned(WORLD, one, "the agent")]
     assert len(lines) == 4 and lines[-1][2:] == [
         "step 3 of 3",
-        "success at step 1, and nothing else",
+        "done at step 1, nothing else",
         "the agent has stopped",
     ]
     failed = episode(scripted("Silver"), horizon=30)

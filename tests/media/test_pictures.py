@@ -107,7 +107,7 @@ def test_caption_of_many_long_lines_stays_inside():
     edge = np.concatenate([panel[-2:].reshape(-1, 3), panel[:, -2:].reshape(-1, 3)])
     assert panel.shape == (200, 100, 3)
     assert (edge == edge[0]).all()
-    assert pictures.caption(frame, []).shape == (200, 260, 3)
+    assert pictures.caption(frame, []).shape == (200, 340, 3)
 
 
 def test_contact_sheet():

@@ -4,7 +4,15 @@ import pytest
 from planvec.tables import reporting
 
 ROWS = [
-    {"agent": "cpv-full", "seed": seed, "condition": "4", "success": success, "exact": 0.1, "episodes": 9}
+    {
+        "agent": "cpv-full",
+        "seed": seed,
+        "condition": "4",
+        "success": success,
+        "exact": 0.1,
+        "stops": 0.05,
+        "episodes": 9,
+    }
     for seed, success in enumerate((0.2, 0.4))
 ]
 
@@ -15,9 +23,10 @@ def test_means_and_deviations():
     assert reporting.cell({"rows": ROWS}, "cpv-full", "8") == pytest.approx((np.nan, np.nan, 0), nan_ok=True)
 
 
-def test_success_stands_beside_the_papers_and_exact_alone():
+def test_success_stands_beside_the_papers_and_exact_and_stops_alone():
     several = reporting.markdown({"world": "crafting", "rows": ROWS})
     assert "| cpv-full | 2 | 30 ± 14 (73) |" in several and "| cpv-full | 2 | 10 ± 0 |" in several
+    assert "| cpv-full | 2 | 5 ± 0 |" in several
     one = reporting.markdown({"world": "crafting", "rows": ROWS[:1]})
     assert "| cpv-full | 1 | 20 (73) |" in one  # one seed has no deviation
     control = [row | {"agent": "cpv-full, reference of another task"} for row in ROWS[:1]]

@@ -19,9 +19,9 @@ from planvec.data.demonstrations import Demonstration, load_demonstration
 from planvec.errors import InputError
 from planvec.evaluation.rollouts import Episode, rollout
 from planvec.expressions import NAME, Expression, parse
-from planvec.media.filming import film_together
+from planvec.media.filming import film_beside, film_together
 from planvec.plans import AnyPlan, Plan
-from planvec.tasks import Task, check_seed, parse_task
+from planvec.tasks import Task, check_seed, parse_task, show_task
 from planvec.worlds.protocol import World
 
 MOST = 64  # skills that a plan may ask for
@@ -61,12 +61,14 @@ class Performance:
         return "\n".join([*shown, wanted, self.episode.describe()])
 
     def save(self, path: Path | str) -> None:
-        """Write it as a GIF: the demonstrations and the agent side by side, or the agent alone where they are many."""
+        """Write it as a GIF: the demonstrations and the agent side by side; of many demonstrations how they ended."""
+        world = self.episode.world
         if len(self.demos) > BESIDE:
-            self.episode.save(path)
+            many = [(f"{name}: {show_task(demo.task)}", demo) for name, demo in self.demos.items()]
+            film_beside(world, many, self.episode, Path(path), title=f"the sum of {len(self.demos)} plans")
             return
         shown = [(f"{name}, demonstrated", demo) for name, demo in self.demos.items()]
-        film_together(self.episode.world, [*shown, (f"{self.expression}, by the agent", self.episode)], Path(path))
+        film_together(world, [*shown, (f"{self.expression}, by the agent", self.episode)], Path(path))
 
 
 def act(

@@ -20,6 +20,7 @@ import numpy as np
 from jax import Array
 
 from planvec.agents import Agent
+from planvec.agents.agent import Choice
 from planvec.agents.kernels import on_cpu
 from planvec.errors import InputError
 from planvec.worlds.protocol import PureWorld, Session, World, take
@@ -101,10 +102,13 @@ class _Acting(eqx.Module):
         """The actions after so many others, and which agents say that nothing is left to do. Takes and gives [agent ·
         episode, …]; what it gives for episodes that do not go on means nothing."""
         own = jax.random.fold_in(self.key, time)
-        look = _look_where_needed if on_cpu() and may_stop(self.agents, self.stop) else _look
+        some = on_cpu() and may_stop(self.agents, self.stop)
 
         def choose(agent: Agent, first: Any, now: Any, plans: Any, going: Any) -> tuple[Any, Array]:
-            action, stop = agent.decide(look(agent, (first, now, plans), going), own, self.greedy)
+            if some and len(going) > BLOCK:
+                action, stop = _choose_in_blocks(agent, (first, now, plans), going, own, self.greedy)
+            else:
+                action, stop = agent.choose(first, now, plans, own, self.greedy)
             match self.stop:
                 case "probe":
                     stop = agent.finished(first, now, plans)
@@ -116,26 +120,20 @@ class _Acting(eqx.Module):
         return _join(jax.vmap(choose)(self.agents, self.first, now, self.plans, going))
 
 
-def _look(agent: Agent, seen: tuple[Any, Any, Any], going: Any) -> Any:
-    """The head's outputs for all episodes."""
-    return agent.outputs(*seen)
-
-
-def _look_where_needed(agent: Agent, seen: tuple[Any, Any, Any], going: Any) -> Any:
-    """Those of the episodes that go on, BLOCK at a time; zeros for the others. A few episodes outlast most by far, and
-    on a CPU a network costs as much for each."""
-    if len(going) <= BLOCK:
-        return _look(agent, seen, going)
+def _choose_in_blocks(agent: Agent, seen: tuple[Any, Any, Any], going: Any, key: Array, greedy: bool) -> Choice:
+    """For the episodes that go on, BLOCK at a time; zeros for the others. A few episodes outlast most by far, and on a
+    CPU a network costs as much for each."""
     order = jnp.argsort(~going)
 
-    def block(number: Array, outputs: Any) -> Any:
+    def block(number: Array, choices: Choice) -> Choice:
         rows = jax.lax.dynamic_slice(order, (number * BLOCK,), (BLOCK,))
-        part = _look(agent, take(seen, rows), going)
-        return jax.tree.map(lambda whole, some: whole.at[rows].set(some), outputs, part)
+        first, now, plans = take(seen, rows)
+        made = agent.choose(first, now, plans, jax.random.fold_in(key, number), greedy)
+        return jax.tree.map(lambda whole, some: whole.at[rows].set(some), choices, made)
 
-    outline = eqx.filter_eval_shape(_look, agent, seen, going)
-    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outline)
-    return jax.lax.fori_loop(0, (jnp.sum(going) + BLOCK - 1) // BLOCK, block, zeros)
+    outline = jax.eval_shape(lambda first, now, plans: agent.choose(first, now, plans, key, greedy), *seen)
+    none = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outline)
+    return jax.lax.fori_loop(0, (jnp.sum(going) + BLOCK - 1) // BLOCK, block, none)
 
 
 Steps = Iterator[

@@ -52,7 +52,7 @@ class Episode(Demonstration):
     def remarks(self, time: int) -> list[str]:
         lines = [f"step {time} of {self.whole}"]
         if self.success_at is not None and time >= self.success_at:
-            lines.append(f"success at step {self.success_at}, {'and nothing else' if self.exact else 'and more'}")
+            lines.append(f"done at step {self.success_at}, {'nothing else' if self.exact else 'and more'}")
         if time == len(self) and self.stopped:
             lines.append("the agent has stopped")
         if time == len(self) < self.whole:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jax
 import numpy as np
 
 from planvec.media import pictures
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from planvec.data.demonstrations import Demonstration
     from planvec.worlds.protocol import World
 
+SMALL = 110  # pixels along the side of a picture on a sheet
 GAP = 8  # pixels between two films side by side
 
 
@@ -33,6 +35,20 @@ def film_together(world: "World", demos: "Sequence[tuple[str, Demonstration]]", 
     padded = [column + column[-1:] * (longest - len(column)) for column in columns]
     together = [[part for frame in frames for part in (gap, frame)][1:] for frames in zip(*padded, strict=True)]
     pictures.save_gif(path, [np.concatenate(frames, axis=1) for frames in together], fps=world.fps)
+
+
+def film_beside(
+    world: "World", shown: "Sequence[tuple[str, Demonstration]]", demo: "Demonstration", path: Path, title: str
+) -> None:
+    """Write a demonstration as a GIF, and beside it how each of many others ended, small, with its name."""
+    stills = [pictures.shrink(world.draw(jax.tree.map(lambda leaf: leaf[-1], one.steps)), SMALL) for _, one in shown]
+    sheet = pictures.contact_sheet(stills, [name for name, _ in shown], columns=4)
+    frames = [pictures.caption(picture, lines) for picture, lines in captioned(world, demo, title)]
+    height = max(sheet.shape[0], frames[0].shape[0])
+    beside = pictures.fill_up(sheet, height)
+    pictures.save_gif(
+        path, [np.concatenate([beside, pictures.fill_up(frame, height)], axis=1) for frame in frames], fps=world.fps
+    )
 
 
 def captioned(world: "World", demo: "Demonstration", title: str) -> Iterator[tuple[np.ndarray, list[str]]]:

@@ -56,7 +56,7 @@ def save_figure(path: Path | str, figure: Figure) -> None:
     files.write(path, picture.getvalue())
 
 
-def caption(frame: np.ndarray, lines: Sequence[str], width: int = 200) -> np.ndarray:
+def caption(frame: np.ndarray, lines: Sequence[str], width: int = 280) -> np.ndarray:
     """Put lines of text to the right of a frame, on a panel of the given width.
 
     "# text" is a title, "[x] text" and "[ ] text" are something done and something to do.
@@ -77,6 +77,20 @@ def _panel(lines: Sequence[str], width: int, height: int, size: float) -> np.nda
     for number, line in enumerate(lines):
         _write_line(panel, line, middle=size * (LEADING * number + 1.5), size=size)
     return np.asarray(panel)
+
+
+def shrink(image: np.ndarray, width: int) -> np.ndarray:
+    """The same picture, so wide."""
+    height = round(image.shape[0] * width / image.shape[1])
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.LANCZOS))
+
+
+def fill_up(image: np.ndarray, height: int) -> np.ndarray:
+    """The same picture, so high, with empty paper above and below."""
+    above = (height - image.shape[0]) // 2
+    filled = np.asarray(Image.new("RGB", (image.shape[1], height), PAPER)).copy()
+    filled[above : above + image.shape[0]] = image
+    return filled
 
 
 def contact_sheet(images: Sequence[np.ndarray], labels: Sequence[str], columns: int) -> np.ndarray:

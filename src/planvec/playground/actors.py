@@ -148,10 +148,10 @@ class Watched:
         self.steps = moment.session.steps()
         self._now = _only(moment.session.observe())
         both = jax.tree.map(lambda *leaves: np.concatenate(leaves), before, self.steps)
-        [event] = self.actor.world.events(both, moment.actions)
+        [event] = [None] if moment.stopped.all() else self.actor.world.events(both, moment.actions)
         self.events += [event] if event else []
         done = bool(self.task) and self.success
-        self.over = done or not moment.sane.all() or self.time >= self.horizon
+        self.over = done or bool(moment.stopped.all()) or not moment.sane.all() or self.time >= self.horizon
         return Move(both, moment.actions, event)
 
     def show(self, move: Move) -> Step:

@@ -45,7 +45,7 @@ def cell(results: dict[str, Any], label: str, condition: str, figure: str = "suc
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """Success beside the paper's, then how often exactly the task was done."""
+    """Success beside the paper's, then how often exactly the task was done, then how often nothing followed."""
     episodes = min(row["episodes"] for row in results["rows"])
     broken = sum(row.get("diverged", 0) * row["episodes"] for row in results["rows"])
     lines = [
@@ -56,6 +56,8 @@ def markdown(results: dict[str, Any]) -> str:
         lines.append(f"The simulator broke down in {broken:.0f} episodes, which count as failures.")
     lines += ["", *_table(results, "success")]
     lines += ["", "Exactly the task, nothing else until it was done, in %:", "", *_table(results, "exact")]
+    lines += ["", "And nothing after it, until the agent stopped by itself or, if it cannot, to the horizon, in %:", ""]
+    lines += _table(results, "stops")
     return "\n".join(lines) + "\n"
 
 
