@@ -25,12 +25,11 @@ SCENES = 3  # in which the agent acts on each plan
 def act(name: str, plan: pv.Plan, task: tuple[str, ...]) -> Episode:
     """Let the agent act on a plan in a few scenes, and say how it went. Returns an episode, a success if there is one.
 
-    The task is never shown to the agent: it says what the scene must have in it, and when to stop.
+    The task is never shown to the agent: it says what the scene must have in it, and what is judged.
     """
     episodes = [pv.rollout(agent, plan, world, task, seed=seed) for seed in range(SCENES)]
     for episode in episodes:
-        verdict = "" if episode.success else ": failed"
-        print(f"  {name}: {', '.join(episode.skills_done)} in {len(episode)} steps{verdict}")
+        print(f"  {name}: {episode.describe()}")
     return max(episodes, key=lambda episode: episode.success)
 
 

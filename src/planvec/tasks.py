@@ -36,7 +36,8 @@ def parse_task(text: str | Iterable[str], skills: Sequence[str]) -> Task:
 
 def _split(text: str) -> list[str]:
     """Split at the commas outside parentheses."""
-    parts, depth = [""], 0
+    parts = [""]
+    depth = 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
         if letter == "," and depth == 0:

@@ -11,7 +11,7 @@ from oracles.scripted import Hosted
 from planvec.agents.agent import Choice, Difference
 from planvec.agents.probe import Probe
 from planvec.analysis import corpus
-from planvec.analysis.completion import auc, tell
+from planvec.analysis.completion import auc, measure
 from planvec.analysis.probes import fit_probe
 from planvec.errors import InputError
 
@@ -41,7 +41,7 @@ def told(kind, world, counts=1.0, scene=0.0):
     agent = kind(policy=None, encoder=Mixture((counts, 0.0, scene)))
     probe = fit_probe(agent, world, demos=100)
     agent = replace(agent, probe=probe, **({"own": probe} if kind is Eager else {}))
-    return tell(agent, world, episodes=20)
+    return measure(agent, world, episodes=20)
 
 
 @settings(max_examples=50, deadline=None)
@@ -76,6 +76,6 @@ def test_tasks_that_are_hardly_ever_done():
 def test_what_cannot_be_told():
     agent = Eager(policy=None, encoder=Mixture((1.0, 0.0, 0.0)))
     with pytest.raises(InputError, match="planvec probe"):
-        tell(agent, Counting())
+        measure(agent, Counting())
     with pytest.raises(InputError, match="at least one episode"):
-        tell(replace(agent, probe=fit_probe(agent, Counting(), demos=20)), Counting(), episodes=0)
+        measure(replace(agent, probe=fit_probe(agent, Counting(), demos=20)), Counting(), episodes=0)

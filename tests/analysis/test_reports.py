@@ -4,7 +4,7 @@ import jax
 import pytest
 
 from planvec.agents import build
-from planvec.analysis.reports import WITHOUT, markdown, survey, table
+from planvec.analysis.reports import WITHOUT, markdown, measure, table
 from planvec.errors import InputError
 from planvec.io.checkpoints import save_json, save_tree
 from planvec.training.runs import CONFIG, WEIGHTS
@@ -53,14 +53,14 @@ def test_the_table_for_people():
     assert table(row("cpv-full")).row_count == table(row("cpv-full", done=False)).row_count + 1
 
 
-def test_a_survey_in_a_file(naive, tmp_path):
+def test_measures_in_a_file(naive, tmp_path):
     out = tmp_path / "measure.json"
-    [found] = survey([naive], out=out)
+    [found] = measure([naive], out=out)
     assert found["without"] == WITHOUT and found["training"]["config"]["agent"] == "naive" and found["made"]["commit"]
-    assert json.loads(out.read_text())["rows"] == [found] == survey([naive.rstrip("/")], out=out)
+    assert json.loads(out.read_text())["rows"] == [found] == measure([naive.rstrip("/")], out=out)
     assert WITHOUT in out.with_suffix(".md").read_text()
     with pytest.raises(InputError, match="crafting, tabletop"):
-        survey(["crafting"], out=out)
+        measure(["crafting"], out=out)
     save_json(out, {"other": 1})
     with pytest.raises(InputError, match="no file of `planvec measure`"):
-        survey([naive], out=out)
+        measure([naive], out=out)

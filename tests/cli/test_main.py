@@ -6,8 +6,9 @@ import pytest
 
 from planvec.agents import AGENTS
 from planvec.analysis import corpus, probes
-from planvec.cli import main
+from planvec.cli import console, main
 from planvec.cli.learning import COMPILING, Display
+from planvec.evaluation.scores import Score
 from planvec.tables import running
 from planvec.training import loading, loop, runs
 from planvec.training.config import Config
@@ -94,11 +95,13 @@ def test_act(tmp_path, monkeypatch, capsys):
     planvec(*act, "--json", monkeypatch=monkeypatch)
     report = json.loads(capsys.readouterr().out)
     assert report["demos"] == {"A": ["ChopTree", "MakeBread"], "B": ["BreakRock"], "C": ["MakeBread"]}
-    assert report["wanted"] == ["ChopTree", "BreakRock"] and report["seed"] == 3 and report["agent"] == "cpv-full"
+    assert report["wanted"] == ["ChopTree", "BreakRock"] and report["seed"] == 3 and report["agent"] == "potential"
     assert report.keys() >= {"world", "plan", "skills_done", "success", "exact", "steps", "norm"}
+    assert report.keys() >= {"success_at", "after", "stays", "stopped"} and report["stop"] == "own"
     assert gif.read_bytes().startswith(b"GIF89a")
-    planvec(*act[:-2], *("--task", "EatBread,ChopTree"), *act[-2:], monkeypatch=monkeypatch)
-    assert "wanted of A + B - C: EatBread, ChopTree" in capsys.readouterr().out
+    planvec(*act[:-2], *("--task", "EatBread,ChopTree", "--stop", "probe"), *act[-2:], monkeypatch=monkeypatch)
+    printed = capsys.readouterr().out
+    assert "wanted of A + B - C: EatBread, ChopTree" in printed and "and stopped" in printed
 
 
 def test_a_mistake_in_a_plan_is_pointed_at(monkeypatch, capsys):
@@ -114,18 +117,18 @@ def test_measure(tmp_path, monkeypatch, capsys):
     measure = ("measure", "crafting", "--tasks", 16, "--episodes", 0, "--out", saved, "--json")
     planvec(*measure, monkeypatch=monkeypatch)
     report = json.loads(capsys.readouterr().out)
-    assert report["agent"] == "cpv-full" and report["sums"]["retrieval"] > 0.9 and report["parts"]["error"] < 0.5
+    assert report["agent"] == "potential" and report["sums"]["retrieval"] > 0.9 and report["parts"]["error"] < 0.5
     assert report["sums"]["candidates"] > 8 and set(report["counts"]["r2_by_skill"]) == set(make("crafting").skills)
     assert report.keys() >= {"world", "tasks", "seed", "leaks", "demonstrations", "training", "made"}
     assert report["probe"]["error"] < 0.5 and set(report["probe"]["error_by_skill"]) == set(make("crafting").skills)
-    assert f"| cpv-full | 1 | {report['sums']['retrieval']:.3f} |" in saved.with_suffix(".md").read_text()
+    assert f"| potential | 1 | {report['sums']['retrieval']:.3f} |" in saved.with_suffix(".md").read_text()
     monkeypatch.setattr("planvec.analysis.reports.figures", None)  # what is there already is not measured again
     planvec(*measure, monkeypatch=monkeypatch)
     assert json.loads(capsys.readouterr().out) == report == json.loads(saved.read_text())["rows"][0]
 
 
 def test_demo(tmp_path, monkeypatch, capsys):
-    planvec("demo", "--out", tmp_path, "--episodes", 4, monkeypatch=monkeypatch)
+    planvec("demo", "--out", tmp_path, "--episodes", 2, monkeypatch=monkeypatch)
     printed = capsys.readouterr().out
     assert all(condition in printed for condition in make("crafting").conditions) and "a_plus_b.gif" in printed
     assert {path.name for path in tmp_path.iterdir()} == {"a_plus_b.gif", "scores.png"}
@@ -163,6 +166,27 @@ def test_train_and_evaluate(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.endswith("planvec: a loss is not a number\n")
     planvec("probe", "crafting", monkeypatch=monkeypatch, code=2)
     assert "shipped agents have their probe" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("stop", "ends"),
+    [("own", "each to its horizon"), ("probe", "each until its probe reads nothing left"), ("never", "each to its")],
+)
+def test_who_may_end_an_episode_is_told_with_its_scores(stop, ends, monkeypatch, capsys):
+    asked = []
+
+    def evaluate(agents, world, trial, seed, greedy, control, centred, stop):
+        asked.append(stop)
+        return [Score(success=0.75, exact=0.5, stops=0.25, diverged=0.0, episodes=4, horizon=9)]
+
+    monkeypatch.setattr(console, "evaluate", evaluate)
+    monkeypatch.setattr(console, "random_trial", lambda *_: None)
+    planvec("evaluate", "crafting", "--stop", stop, monkeypatch=monkeypatch)
+    printed = capsys.readouterr().out
+    assert ends in " ".join(printed.split()) and all(share in printed for share in ("75", "50", "25"))
+    assert ("paper's" in printed) == (stop != "probe")  # figures of another kind do not stand beside the paper's
+    planvec("evaluate", "crafting", "--stop", stop, "--json", monkeypatch=monkeypatch)
+    assert json.loads(capsys.readouterr().out)["stop"] == stop and set(asked) == {stop}
 
 
 def test_sizes_are_those_of_the_world(monkeypatch):

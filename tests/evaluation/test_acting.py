@@ -71,7 +71,9 @@ def test_the_shipped_agent_does_what_is_left(tmp_path):
     report = done.as_dict()
     assert report["demos"] == {"A": ["ChopTree", "MakeBread"], "B": ["BreakRock"], "C": ["MakeBread"]}
     assert report["wanted"] == ["ChopTree", "BreakRock"] and report["success"] and report["norm"] > 0
-    assert report["exact"] == (len(report["skills_done"]) == 2) and report["steps"] == len(done.episode)
+    assert report["exact"] == (len(report["skills_done"]) - len(report["after"]) == 2)
+    assert report["success_at"] <= report["steps"] == len(done.episode) == WORLD.horizon([2])
+    assert not report["stopped"] and report["stays"] == (report["exact"] and not report["after"])
     assert "wanted of A + B - C: ChopTree, BreakRock" in done.describe()
     done.save(tmp_path / "done.gif")
     assert (tmp_path / "done.gif").read_bytes().startswith(b"GIF89a")

@@ -66,18 +66,22 @@ step = jax.jit(lambda states, actions: jax.vmap(WORLD.step)(states, actions)[0])
 
 def slow_scores(one, trial, seed):
     """The same episodes one step and one episode at a time, in plain Python, by the oracle's rules."""
-    plans = one.add([one.encode(first, last) for first, last in trial.shown])
+    plans = eqx.filter_jit(lambda one: one.add([one.encode(first, last) for first, last in trial.shown]))(one)
     boards = [
         plain(jax.tree.map(lambda leaf, i=i: np.asarray(leaf)[i], trial.scenes)) for i in range(len(trial.wanted))
     ]
     states, first = trial.scenes, observe(trial.scenes)
     done, success, exact, stopped = [Counter() for _ in boards], *([False] * len(boards) for _ in range(3))
     wanted = [Counter({s: int(n) for s, n in zip(WORLD.skills, row, strict=True) if n}) for row in trial.wanted]
-    outputs = eqx.filter_jit(lambda states: one.outputs(first, observe(states), plans))
-    for time in range(trial.horizon):
-        told = outputs(states)
+
+    @eqx.filter_jit
+    def act(states, time):
+        told = one.outputs(first, observe(states), plans)
         actions = one.policy.head.sample(told, jax.random.fold_in(jax.random.key(seed), time))
-        states = step(states, actions)  # also where it has stopped: nobody looks
+        return told, actions, step(states, actions)  # also where it has stopped: nobody looks
+
+    for time in range(trial.horizon):
+        told, actions, states = act(states, np.int32(time))
         for i, action in enumerate(np.asarray(actions)):
             stopped[i] = stopped[i] or (one.can_stop and bool(told.stop[i] > 0))
             if stopped[i]:
@@ -102,12 +106,17 @@ def test_scores_agree_with_a_slow_evaluation():
     assert 0 < score.stops < score.exact < score.success < 1
 
 
+@pytest.fixture(scope="module")
+def slowly():
+    return slow_scores(stopping(), random_trial(WORLD, "4", 24, 0, "discard"), 2)
+
+
 @pytest.mark.parametrize("world", [WORLD, Outside()], ids=["pure", "hosted"])
-def test_scores_of_agents_that_stop_agree_with_a_slow_evaluation(world):
+def test_scores_of_agents_that_stop_agree_with_a_slow_evaluation(world, slowly):
     trial = random_trial(WORLD, "4", 24, 0, "discard")
     one = stopping()
     [score] = evaluate([one], world, trial, seed=2)
-    assert score[:3] == pytest.approx(slow_scores(one, trial, 2))
+    assert score[:3] == pytest.approx(slowly)
     assert 0 < score.stops < score.exact < score.success < 1
     [never] = evaluate([one], WORLD, trial, seed=2, stop="never")
     assert never[:3] == evaluate([pv.load("crafting-te-full")], WORLD, trial, seed=2)[0][:3] != score[:3]

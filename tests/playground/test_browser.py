@@ -287,7 +287,7 @@ def test_two_agents_side_by_side(open_page, playground):
     page.get_by_label("compared with").select_option(playground.untrained)
     finish(page)
     expect(page.locator(".stage")).to_have_count(2)
-    expect(page.locator("#verdict")).to_contain_text("cpv-full: Done in")
+    expect(page.locator("#verdict")).to_contain_text("potential: Done in")
     expect(page.locator("#verdict")).to_contain_text("cpv-full, untrained: ")
 
 

@@ -26,7 +26,7 @@ AGENT = "crafting"
 def test_a_world(crafter, playground):
     world = crafter.world
     assert world["is"] == "world" and world["skills"] == list(RULES.skills)
-    assert world["agents"][0] == {"name": AGENT, "model": "cpv-full"}
+    assert world["agents"][0] == {"name": AGENT, "model": "potential"}
     assert world["agents"][-1] == {"name": playground.untrained, "model": "cpv-full"}
 
 
@@ -195,7 +195,7 @@ def test_doom(visit):
 
 def test_a_plan_of_nothing_is_run_too(crafter):
     begun, [steps] = crafter.watch(plan="A - A", seed=0, agents=[AGENT])
-    assert begun["task"] == [] and len(steps) == begun["horizon"]
+    assert begun["task"] == [] and len(steps) < 5 < begun["horizon"]  # it says that nothing is left to do
     end = steps[-1]["end"]
     assert end["success"] == (not end["events"])
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -297,13 +298,18 @@ def test_naive_takes_the_samples_of_pairs_as_they_come(crafted):
     batch = crafted.sample(jax.random.key(0), 4)
     drawn = batch._replace(**{name: getattr(batch, name).draw() for name in PICTURES})
     naive = build("naive", crafted.world.space, key=jax.random.key(1))
-    loss, _ = losses.total(naive, batch, Weights())
-    assert loss == pytest.approx(float(losses.total(naive, drawn, Weights())[0]), rel=1e-4)
-    plans = naive.add([naive.encode(batch.first, batch.last), naive.encode(batch.ref_first, batch.ref_last)])
-    key = jax.random.key(2)
-    chosen = naive.choose(batch.first, batch.now, plans, key)
-    as_drawn = naive.add([(drawn.first, drawn.last), (drawn.ref_first, drawn.ref_last)])
-    np.testing.assert_array_equal(chosen.action, naive.choose(drawn.first, drawn.now, as_drawn, key).action)
+
+    @eqx.filter_jit
+    def loss_and_choice(batch):
+        ends = [(batch.first, batch.last), (batch.ref_first, batch.ref_last)]
+        plans = naive.add([naive.encode(first, last) for first, last in ends])
+        loss, _ = losses.total(naive, batch, Weights())
+        return loss, naive.choose(batch.first, batch.now, plans, jax.random.key(2)).action
+
+    loss, actions = loss_and_choice(batch)
+    loss_drawn, actions_drawn = loss_and_choice(drawn)
+    assert loss == pytest.approx(float(loss_drawn), rel=1e-4)
+    np.testing.assert_array_equal(actions, actions_drawn)
 
 
 class Ruined(type(WORLD)):
@@ -385,7 +391,7 @@ def test_muon_takes_the_matrices_and_adam_the_rest():
     config = Config(samples=100 * 8, batch=8, embedding=16, warmup=0, weight_decay=0.0).resolved()
     agent, optimizer = start(config).agent, make_optimizer(config)
     gradients = jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), agent)
-    changes, _ = optimizer.update(gradients, optimizer.init(agent), agent)
+    changes, _ = eqx.filter_jit(optimizer.update)(gradients, optimizer.init(agent), agent)
     for weight in (changes.encoder.convs[1].weight, changes.policy.layers[0].weight):
         matrix = np.asarray(weight).reshape(-1, weight.shape[-1]) / config.learning_rate / 0.2
         singular = np.linalg.svd(matrix, compute_uv=False) / max(matrix.shape) ** 0.5

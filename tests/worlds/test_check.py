@@ -1,5 +1,8 @@
+from typing import NamedTuple
+
 import numpy as np
 import pytest
+from own_world import Coins
 
 from planvec.errors import InputError
 from planvec.worlds import make, registrations
@@ -74,9 +77,53 @@ class HeedlessSession(TabletopSession):
         return super().step(actions, np.ones(len(actions), bool))
 
 
+class Steps(NamedTuple):
+    coins: np.ndarray
+
+
+class Tupled(Coins):
+    def attempt(self, task, rng, noise):
+        steps, actions = super().attempt(task, rng, noise)
+        return Steps(steps), actions
+
+    def events(self, steps, actions):
+        return super().events(steps.coins, actions)
+
+
+class Whole(Coins):
+    """Knows of demonstrations to their ends alone."""
+
+    def ends(self, recording):
+        first, last, done = super().ends(recording)
+        return first, last if recording.lengths.max() > 1 else first, done
+
+
+class Hasty(Coins):
+    """Replays the first demonstration alone in no time at all."""
+
+    def replay(self, recording, progress=print):
+        steps = recording.stored["steps"]
+        return steps if recording.demonstrations > 2 else steps * 0
+
+
+class Sketchy(Coins):
+    def film(self, steps, actions):
+        return ((time, picture[::2]) for time, picture in super().film(steps, actions))
+
+
+class Changing(Coins):
+    def __eq__(self, other):
+        return False
+
+
 @pytest.mark.parametrize(
     ("world", "promise"),
     [
+        (Tupled, "`attempt` gives all steps as an array, or as a dict of arrays"),
+        (Whole, "demonstrations that were cut short"),
+        (Hasty, "`replay` gives the same of some demonstrations as of all"),
+        (Sketchy, "`draw` gives a picture as `film` does"),
+        (Changing, "can be hashed"),
         (Restless, "`step` of a session is called as in the protocol"),
         (Heedless, "`step` leaves an episode as it is that is not `going` on"),
         (Forgetful, "same seed"),

@@ -15,7 +15,8 @@ from planvec.io.checkpoints import load_described, save_described
 from planvec.plans import length
 
 METRIC = "metric.safetensors"  # its file, beside the weights
-FORMAT, VERSION = "planvec metric", "1"
+FORMAT = "planvec metric"
+VERSION = "1"
 
 
 class Metric(eqx.Module):

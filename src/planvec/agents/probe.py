@@ -17,7 +17,8 @@ from jax import Array
 from planvec.io.checkpoints import load_described, save_described
 
 PROBE = "probe.safetensors"  # its file, beside the weights
-FORMAT, VERSION = "planvec probe", "1"
+FORMAT = "planvec probe"
+VERSION = "1"
 RIDGES = np.logspace(-9, 0, 10)  # strengths of a fit that are tried, as shares of all variance
 HALF = 0.5  # a skill of which less than this is left is done
 TINY = 1e-12  # makes a ratio of nothing to nothing 0

@@ -70,7 +70,8 @@ AGENTS: dict[str, Spec] = {
 USUAL = "cpv-full"  # where none is named
 
 TILE = 3  # pixels along the side of a board's cell
-FEATURES, HIDDEN = 512, (64, 64, 64, 64)  # of the policy for images: its own network's output, and its layers
+FEATURES = 512  # what the network of a policy for images gives …
+HIDDEN = (64, 64, 64, 64)  # … and the layers behind it
 
 
 class Networks(Protocol):

@@ -34,7 +34,7 @@ class Told(NamedTuple):
     moments: int
 
 
-def tell(
+def measure(
     agent: EmbeddingAgent,
     world: World,
     episodes: int = EPISODES,
@@ -55,8 +55,8 @@ def tell(
         trial = make_trial(world, parts, seed)
         plans = np.sum([encode(agent, first, last) for first, last in trial.shown], axis=0)
         told[condition] = {
-            "expert": judge(probe, watch_expert(agent, world, trial.tasks, plans, seed)),
-            "own": judge(probe, watch_agent(agent, world, trial, plans, seed)),
+            "expert": compare(probe, watch_expert(agent, world, trial.tasks, plans, seed)),
+            "own": compare(probe, watch_agent(agent, world, trial, plans, seed)),
         }
     watch(len(world.conditions), len(world.conditions))
     return told
@@ -68,7 +68,7 @@ class Moments(NamedTuple):
     truth: np.ndarray  # bool [moment], whether the task is done
 
 
-def judge(probe: Probe, moments: Moments) -> Told:
+def compare(probe: Probe, moments: Moments) -> Told:
     """How figures that are read off the plans tell the moments at which the task is done."""
     plans, left, truth = moments
     whole = np.asarray(probe(jnp.asarray(plans)))
@@ -111,8 +111,7 @@ def watch_agent(agent: EmbeddingAgent, world: World, trial: Trial, plans: np.nda
     agents = stack([agent])
     plans_of_each = jnp.float32(plans)[None]
     key = jax.random.key(seed)
-    start = trial.scenes, trial.wanted
-    for moment in episodes(agents, world, plans_of_each, *start, key, trial.horizon, stop="never"):
+    for moment in episodes(agents, world, plans_of_each, trial.scenes, trial.wanted, key, trial.horizon, stop="never"):
         now = moment.session.observe()
         if moment.time == 0:
             first = now

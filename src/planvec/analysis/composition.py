@@ -194,7 +194,8 @@ def measure_leaks(plans: np.ndarray, counts: np.ndarray, orders: Sequence[tuple[
 
 def fit(x: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """The ridge regression of y on x, both about their means."""
-    at, mean = x.mean(axis=0), y.mean(axis=0)
+    at = x.mean(axis=0)
+    mean = y.mean(axis=0)
     weights = ridge(x - at, y - mean)
     return lambda rows: mean + (rows - at) @ weights
 
@@ -228,9 +229,11 @@ def table(title: str, measures: dict[str, Any]) -> Table:
 
 
 def _lines(measures: dict[str, Any]) -> Iterator[tuple[str, float | None, str, str]]:
-    kinds = {"sums": Sums, "parts": Parts, "nothing": Nothing, "counts": Counts, "leaks": Leaks}
-    known = {"nothing": {"mean": None}} | measures  # older files do not say
-    sums, parts, nothing, counts, leaks = (kind(**known[name]) for name, kind in kinds.items())
+    sums = Sums(**measures["sums"])
+    parts = Parts(**measures["parts"])
+    nothing = Nothing(**measures.get("nothing", {"mean": None}))  # older files do not say
+    counts = Counts(**measures["counts"])
+    leaks = Leaks(**measures["leaks"])
     chance = f"{1 / sums.candidates:.3f} by chance"
     apart = "{:.3f} unrelated".format
     yield "retrieval", sums.retrieval, chance, f"how often g(AB) is nearest to g(A) + g(B), of {sums.candidates} sums"

@@ -50,7 +50,7 @@ LEGEND = """\
 - probe ±: the error of skill counts as `agent.read` gives them, root mean square, on tasks up to twice training's."""
 
 
-def survey(
+def measure(
     names: Sequence[str],
     tasks: int = composition.TASKS,
     episodes: int = completion.EPISODES,
@@ -63,7 +63,8 @@ def survey(
     What the file has already of the same agents, measured in the same way, is kept.
     """
     loaded = {str(name).rstrip("/"): (name, *load_with_config(name)) for name in names}
-    there, rows = _there(out), []
+    there = _there(out)
+    rows = []
     worlds = {config.world for _, _, config in loaded.values()} | {row["world"] for row in there}
     if len(worlds) != 1:
         raise InputError(
@@ -75,7 +76,8 @@ def survey(
         known = [row for row in there if about.items() <= row.items()]
         rows += known[:1] or [about | figures(agent, config.world, tasks, episodes, seed, watch) | _origin(name)]
         if out:
-            there = rows + [row for row in there if row["run"] not in {row["run"] for row in rows}]
+            anew = {row["run"] for row in rows}
+            there = rows + [row for row in there if row["run"] not in anew]
             save_json(out, {"rows": there})
             files.write(out.with_suffix(".md"), markdown(there))
     return rows
@@ -96,10 +98,11 @@ def figures(agent: Agent, world_name: str, tasks: int, episodes: int, seed: int,
     world = make(world_name)
     measures = composition.measure(agent, world, tasks, seed, lambda *far: watch("demonstrating", *far))
     probe = agent.probe or fit_probe(agent, world, progress=lambda *far: watch("fitting a probe", *far))
-    agent, error = replace(agent, probe=probe), np.asarray(probe.error, np.float64)
+    agent = replace(agent, probe=probe)
+    error = np.asarray(probe.error, np.float64)
     by_skill = dict(zip(probe.skills, error.tolist(), strict=True))
     told = (
-        completion.tell(agent, world, episodes, seed, lambda *far: watch("telling what is done", *far))
+        completion.measure(agent, world, episodes, seed, lambda *far: watch("telling what is done", *far))
         if episodes
         else {}
     )
@@ -126,7 +129,8 @@ def table(row: Row) -> Table:
         "error of skill counts as the agent's own probe reads them",
     )
     for condition, told in row["done"].items():
-        own, expert = told["own"], told["expert"]
+        own = told["own"]
+        expert = told["expert"]
         says = f"ROC AUC of “done” in its own episodes ({_show(expert['auc'])} in the expert's)"
         says += f"; too early {_show(own['early'])}, missed {_show(own['missed'])}"
         lines.add_row(f"done, {condition}", _show(own["auc"]), f"{_show(own['norm'])} by length", says)

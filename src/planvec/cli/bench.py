@@ -47,7 +47,7 @@ class Bench:
                 status.update(f"measured {row.what}: {figure} {row.unit}")
                 table.add_row(row.what, f"{row.batch:,}", f"{figure} {row.unit}")
                 if self.json:
-                    save_json(self.json, made | {"rows": [row._asdict() for row in rows]})
+                    save_json(self.json, made | {"rows": [one._asdict() for one in rows]})
         out.print(table)
         for note in notes:
             out.print(note, highlight=False, markup=False)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from planvec.agents import Agent
 from planvec.errors import InputError
+from planvec.evaluation.episodes import may_stop
 from planvec.evaluation.scores import Score, evaluate
 from planvec.tables import paper
 from planvec.tasks import parse_condition
@@ -77,6 +78,7 @@ def score_all(
     greedy: bool = False,
     control: bool = False,
     centred: bool = False,
+    stop: str = "own",
 ) -> dict[str, Score]:
     """Score an agent in one trial after another, with a bar."""
     scores = {}
@@ -84,7 +86,7 @@ def score_all(
         for number, (name, trial) in enumerate(trials.items()):
             update(number, description=f"scoring {name}")
             try:
-                [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control, centred)
+                [scores[name]] = evaluate([agent], world, trial(), seed, greedy, control, centred, stop)
             except OneTask as reason:
                 complain(f"{name} is left out: {reason}")
                 continue
@@ -109,13 +111,22 @@ def random_trials(
 SCORES = "success: all that the references did was done; exact: and nothing else before; stops: nor after it"
 
 
-def scores_table(world: str, agent: str, scores: dict[str, Score], how: str = "") -> Table:
-    """Scores; beside the paper's, unless they were measured in a way of their own (`how`)."""
+def until(agent: Agent, stop: str = "own") -> str:
+    """When an agent's episodes end; complains where it cannot stop in the way that is asked for."""
+    if not may_stop(agent, stop):
+        return "each to its horizon"
+    if stop == "own":
+        return "each until the agent stops"
+    return f"each until its {'probe' if agent.metric is None else 'metric'} reads nothing left"
+
+
+def scores_table(world: str, agent: str, scores: dict[str, Score], ends: str, how: str = "") -> Table:
+    """Scores; beside the paper's, unless they were measured in a way of their own (`how`). `ends`: as `until` says."""
     known = {} if how else {name: paper.figure(world, agent, name) for name in scores}
     beside = any(known.values())
     episodes = min(score.episodes for score in scores.values())
     about = f"{agent}, {world}, {how}" if how else f"{agent}, {world}"
-    table = Table(title=f"{about}: % of {episodes} episodes", caption=SCORES)
+    table = Table(title=f"{about}: % of {episodes} episodes, {ends}", caption=SCORES)
     for column in ("condition", "success", "95% interval", "exact", "stops"):
         table.add_column(column, justify="right")
     if beside:

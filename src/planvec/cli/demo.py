@@ -22,15 +22,15 @@ def film_sum(agent: Agent, world: World, path: Path, seed: int = 0) -> str:
     first = world.demonstrate(one, seed=2 * seed)
     second = world.demonstrate(other, seed=2 * seed + 1)
     plan = agent.plan(first) + agent.plan(second)
+    horizon = world.horizon([len(one), len(other)])
     for attempt in range(TRIES):
-        episode = rollout(agent, plan, world, one + other, seed=seed * TRIES + attempt)
+        episode = rollout(agent, plan, world, one + other, seed * TRIES + attempt, horizon=horizon)
         if episode.success:
             break
     titles = ("A, by the expert", "B, by the expert", "A + B, by the agent")
     film_together(world, list(zip(titles, (first, second, episode), strict=True)), path)
-    how = f"did {', '.join(episode.skills_done)} in {len(episode)} steps" if episode.success else "did not do it"
     shown = f"A is {' and '.join(one)}, B is {' and '.join(other)}"
-    return f"{shown}. Given A + B, the agent {how} (try {attempt + 1}): {path}"
+    return f"{shown}. Given A + B, {episode.describe()} (try {attempt + 1}). The film: {path}"
 
 
 def draw_scores(world: str, agent: str, scores: dict[str, Score], path: Path) -> None:

@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import jax
 from tyro.conf import OmitArgPrefixes, Positional
 
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
-from planvec.cli.console import WORLD, Update, log, out, progress, random_trials, say, score_all, scores_table
+from planvec.cli.console import WORLD, Update, log, out, progress, random_trials, say, score_all, scores_table, until
 from planvec.data.pairs import NOISE, PairSet
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
@@ -52,6 +53,7 @@ class Train:
         agent = train(config, self.out, world, pairs, folders.describe(data, world), self.deterministic)
         if isinstance(agent, EmbeddingAgent):
             make_probe(agent, world, self.out)
+            make_metric(agent, pairs, self.out)
         if self.episodes:
             score(agent, world, config.agent, self.out, self.episodes)
         say(f"the trained agent is in {self.out}; score it again: planvec evaluate {self.out}/")
@@ -148,7 +150,17 @@ def score(agent: Agent, world: World, name: str, run: Path, episodes: int) -> No
 
     scores = score_all(agent, world, random_trials(world, world.conditions, episodes))
     save_json(run / "scores.json", {condition: value.as_dict() for condition, value in scores.items()})
-    out.print(scores_table(world.name, name, scores))
+    out.print(scores_table(world.name, name, scores, until(agent)))
+
+
+def make_metric(agent: EmbeddingAgent, pairs: PairSet, folder: Path) -> None:
+    """Where plans are differences of a potential, write beside the weights what says how much there is in one."""
+    from planvec.agents.metric import save_metric
+    from planvec.agents.potentials import Potential
+    from planvec.training.metric import fit_metric
+
+    if isinstance(agent.encoder, Potential):
+        save_metric(folder, fit_metric(agent, pairs, jax.random.key(0)), agent.fingerprint)
 
 
 def make_probe(agent: Agent, world: World, folder: Path, demos: int | None = None, seed: int = 0) -> None:

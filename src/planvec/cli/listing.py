@@ -12,7 +12,7 @@ from planvec.errors import InputError
 
 @dataclass
 class Agents:
-    """List the ten models."""
+    """List the models."""
 
     def run(self) -> None:
         from planvec.agents import AGENTS

@@ -41,13 +41,14 @@ class Practice:
         from dataclasses import replace
 
         from planvec.training.loading import load_with_config
-        from planvec.training.practice import metric_pairs, practise
+        from planvec.training.practice import metric_pairs, practise, ready
         from planvec.worlds import make
 
         agent, config = load_with_config(self.agent)
         if self.world:
             config = replace(config, world=self.world).resolved()
         world = make(config.world)
+        ready(agent, world, self.practice)  # complains before anything is prepared
         with progress("preparing what is practised", self.practice.rounds, "rounds") as update:
             display = Display(update)
             pairs, described = metric_pairs(world, self.data, self.practice.seed)

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional
 
-from planvec.cli.console import WORLD, check_name, log, out, progress, random_trials, say, score_all, scores_table
+from planvec.cli.console import (
+    WORLD,
+    check_name,
+    log,
+    out,
+    progress,
+    random_trials,
+    say,
+    score_all,
+    scores_table,
+    until,
+)
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score
 from planvec.training.config import Config, named
@@ -42,6 +53,9 @@ class Evaluate:
     """In a sum of plans, take the mean plan of doing nothing, g(o, o), away for each part but one (docs/results)."""
     greedy: bool = False
     """Take the likeliest action instead of sampling."""
+    stop: Literal["own", "probe", "never"] = "own"
+    """Who may end an episode before its horizon: the agent itself, if it is one that can; what is read in the plan
+    left, by its metric or its probe; or nobody."""
     seed: int = 0
     """Another seed, other tasks, scenes and sampled actions."""
     json: bool = False
@@ -53,11 +67,14 @@ class Evaluate:
 
         agent, config = load_with_config(self.agent)
         world = make(config.world)
-        scores = score_all(agent, world, self._trials(world), self.seed, self.greedy, self.control, self.centred)
+        ends = until(agent, self.stop)
+        scores = score_all(
+            agent, world, self._trials(world), self.seed, self.greedy, self.control, self.centred, self.stop
+        )
         if self.json:
             print(json.dumps(self._report(config, scores)))
         else:
-            out.print(scores_table(world.name, config.agent, scores, self._how()))
+            out.print(scores_table(world.name, config.agent, scores, ends, self._how()))
 
     def _trials(self, world: World) -> dict[str, Callable[[], Trial]]:
         """What to score the agent in, by name."""
@@ -84,6 +101,7 @@ class Evaluate:
             "extras": self.extras,
             "control": self.control,
             "centred": self.centred,
+            "stop": self.stop,
             "conditions": {name: score.as_dict() for name, score in scores.items()},
             "made": provenance(),
         }
@@ -95,6 +113,7 @@ class Evaluate:
             "greedy": self.greedy,
             "centred": self.centred,
             "extras kept": self.extras == "keep",
+            "--stop probe": self.stop == "probe",
         }
         return ", ".join(how for how, so in unusual.items() if so)
 
@@ -126,7 +145,7 @@ class Measure:
         if not self.agents:
             raise InputError(f"say which agent: planvec measure {WORLD}")
         with progress("measuring", 0, "") as update:
-            rows = reports.survey(
+            rows = reports.measure(
                 self.agents,
                 self.tasks,
                 self.episodes,
@@ -155,7 +174,7 @@ class Reproduce:
     world: Positional[Annotated[str, named("WORLD")]] = WORLD
     """Whose table of the paper; or beyond, which goes past it, or beyond-parts: what each part of that is worth."""
     agents: Annotated[str | None, named("AGENTS")] = None
-    """Which models, separated by commas, or all; unless given those of the paper's table, with cpv-plain in doom."""
+    """Which models, separated by commas, or all ten; unless given those of its table, with cpv-plain in doom."""
     rows: Annotated[str | None, named("LABELS")] = None
     """Past the paper: the rows to fill, by their labels with semicolons between; all unless given."""
     seeds: int = 3
@@ -233,13 +252,12 @@ class Reproduce:
 
     def _agents(self) -> list[str]:
         """The models by name."""
-        from planvec.agents import AGENTS
-        from planvec.tables.entries import models
+        from planvec.tables.entries import TEN, models
 
         if self.agents is None:
             return list(models(self.world))
         if self.agents == "all":
-            return list(AGENTS)
+            return list(TEN)
         return [name.strip() for name in self.agents.split(",")]
 
 
@@ -269,5 +287,5 @@ class Demo:
             update(1)
         scores = score_all(agent, world, random_trials(world, world.conditions, self.episodes, self.seed), self.seed)
         demo.draw_scores(world.name, config.agent, scores, self.out / "scores.png")
-        out.print(scores_table(world.name, config.agent, scores))
+        out.print(scores_table(world.name, config.agent, scores, until(agent)))
         say(f"{gif}\nand the scores as a chart in {self.out / 'scores.png'}")

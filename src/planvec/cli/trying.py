@@ -4,7 +4,7 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, UseAppendAction
 
@@ -36,6 +36,9 @@ class Act:
     """Where to write an animation: the demonstrations (three at most) beside the agent."""
     greedy: bool = False
     """Take the likeliest action instead of sampling."""
+    stop: Literal["own", "probe", "never"] = "own"
+    """Who may end the episode before its horizon: the agent itself, if it is one that can; what is read in the plan
+    left, by its metric or its probe; or nobody."""
     seed: int = 0
     """Another seed, other demonstrations, another scene and other sampled actions."""
     json: bool = False
@@ -55,11 +58,12 @@ class Act:
                 f"this agent lives in '{config.world}'; write planvec act {config.world}, or another --agent"
             )
         with log.status("demonstrating and acting"):
-            done = acting.act(agent, world, self.plan, demos, self.seed, self.task, self.greedy)
+            done = acting.act(agent, world, self.plan, demos, self.seed, self.task, self.greedy, self.stop)
             if self.gif:
                 done.save(self.gif)
         if self.json:
-            print(json.dumps({"world": self.world, "agent": config.agent, **done.as_dict(), "seed": self.seed}))
+            report = {"world": self.world, "agent": config.agent, **done.as_dict()}
+            print(json.dumps(report | {"stop": self.stop, "seed": self.seed}))
             return
         say(done.describe())
         if self.gif:

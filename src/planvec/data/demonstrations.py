@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from planvec.worlds.protocol import World
 
 PyTree = Any
-FORMAT, VERSION = "planvec demonstration", "1"
+FORMAT = "planvec demonstration"
+VERSION = "1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,15 @@ class Demonstration:
 
     def __len__(self) -> int:
         return len(self.actions)
+
+    @property
+    def filmed(self) -> "Demonstration":
+        """What of it a film shows: all."""
+        return self
+
+    def remarks(self, time: int) -> list[str]:
+        """What a film says beside the task when so many actions have been done."""
+        return [f"step {time} of {len(self)}"]
 
     @property
     def first(self) -> PyTree:

@@ -30,7 +30,8 @@ from planvec.tasks import Task, check_seed, decode_tasks, encode_tasks
 if TYPE_CHECKING:
     from planvec.worlds.protocol import World
 
-FORMAT, VERSION = "planvec pairs", 1
+FORMAT = "planvec pairs"
+VERSION = 1
 SHARD = 8192  # pairs a file, in folders so old that they do not say
 HEADER = "header.json"
 FIELDS = {"world", "pairs", "skills", "noise", "extras", "seed", "fingerprint", "skills_named", "complete", "shards"}

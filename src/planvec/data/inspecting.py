@@ -22,7 +22,8 @@ SHOWN = 8  # pairs on the contact sheet
 def show(folder: Path, world: "World", console: Console) -> None:
     """Print what is in the folder, and draw its first pairs into it."""
     header = folders.read_header(folder, world)
-    lengths, tasks = [], set()
+    lengths = []
+    tasks = set()
     for recording, shard_tasks in folders.read_shards(folder, header):
         lengths.append(recording.lengths)
         tasks.update(tuple(sorted(task)) for task in shard_tasks)
@@ -66,7 +67,10 @@ def rates_table(header: dict[str, Any]) -> Table:
         table.add_row(
             str(skills),
             str(row["attempts"]),
-            *(f"{row[name]:.1%}" for name in ("done", "discarded for extras", "failed", "with extras")),
+            f"{row['done']:.1%}",
+            f"{row['discarded for extras']:.1%}",
+            f"{row['failed']:.1%}",
+            f"{row['with extras']:.1%}",
             f"{row['extra events']:.2f}",
         )
     return table
@@ -77,7 +81,8 @@ def contact_sheet(folder: Path, header: dict[str, Any], world: "World") -> np.nd
     shard, tasks = next(iter(folders.read_shards(folder, header)))
     recording = shard.take(slice(2 * SHOWN))
     steps = world.replay(recording)
-    images, labels = [], []
+    images = []
+    labels = []
     for pair, task in enumerate(tasks[:SHOWN]):
         for demo in (2 * pair, 2 * pair + 1):
             for name, index in (("first", recording.first_steps[demo]), ("last", recording.last_steps[demo])):

@@ -86,8 +86,10 @@ class PairSet(eqx.Module):
         pair_key, side_key, time_key = jax.random.split(key, 3)
         pair = jax.random.randint(pair_key, (batch,), self.begin, self.end)
         side = jax.random.bernoulli(side_key, shape=(batch,)).astype(jnp.int32)
-        demo, reference = 2 * pair + side, 2 * pair + 1 - side
-        start, length = self.starts[demo], self.lengths[demo]
+        demo = 2 * pair + side
+        reference = 2 * pair + 1 - side
+        start = self.starts[demo]
+        length = self.lengths[demo]
         time = jax.random.randint(time_key, (batch,), 0, length)
         over = jax.random.bernoulli(jax.random.fold_in(time_key, 1), ended, (batch,))
         time = jnp.where(over, length, time)

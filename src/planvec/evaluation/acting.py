@@ -46,19 +46,19 @@ class Performance:
             "skills_done": list(self.episode.skills_done),
             "success": self.episode.success,
             "exact": self.episode.exact,
+            "success_at": self.episode.success_at,
+            "after": list(self.episode.after),
+            "stays": self.episode.stays,
+            "stopped": self.episode.stopped,
             "steps": len(self.episode),
             "norm": float(self.plan.norm()) if isinstance(self.plan, Plan) else None,
         }
 
     def describe(self) -> str:
         """For people."""
-        episode = self.episode
         shown = [f"{name}: {', '.join(demo.task)}" for name, demo in self.demos.items()]
-        done = f"the agent did {', '.join(episode.skills_done) or 'nothing'} in {len(episode)} steps"
-        verdict = (
-            "success, and nothing else" if episode.exact else "success, and more" if episode.success else "failure"
-        )
-        return "\n".join([*shown, f"wanted of {self.expression}: {', '.join(episode.task)}", f"{done}: {verdict}"])
+        wanted = f"wanted of {self.expression}: {', '.join(self.episode.task)}"
+        return "\n".join([*shown, wanted, self.episode.describe()])
 
     def save(self, path: Path | str) -> None:
         """Write it as a GIF: the demonstrations and the agent side by side, or the agent alone where they are many."""
@@ -77,10 +77,12 @@ def act(
     seed: int = 0,
     task: str | Iterable[str] | None = None,
     greedy: bool = False,
+    stop: str = "own",
 ) -> Performance:
     """Let an agent act on an expression of demonstrations: tasks for the expert, paths of saved ones, or ready ones.
 
     `task`: what the scene must offer and what is judged, in place of what the expression makes of the demonstrations'.
+    `stop`: who may end the episode, as in `episodes`.
     """
     expression = parse(plan)
     expression.check(demos)
@@ -91,7 +93,7 @@ def act(
     if not all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(total)):
         raise InputError(f"'{plan}' makes a plan of numbers too large to act on; use smaller factors")
     horizon = world.horizon(sizes_of(expression, shown) if task is None else [len(wanted)])
-    episode = rollout(agent, total, world, wanted, seed, greedy, horizon)
+    episode = rollout(agent, total, world, wanted, seed, greedy, horizon, stop)
     return Performance(expression, shown, total, episode)
 
 

@@ -20,11 +20,13 @@ import numpy as np
 from jax import Array
 
 from planvec.agents import Agent
+from planvec.agents.kernels import on_cpu
 from planvec.errors import InputError
 from planvec.worlds.protocol import PureWorld, Session, World, take
 from planvec.worlds.sessions import NOTHING, PureSession, chosen
 
 STOPS = ("own", "probe", "never")
+BLOCK = 16  # episodes that a CPU's policy looks at together, where it leaves out those that have stopped
 CHUNK = 10  # steps in one call of a pure world's program; horizons are mostly multiples of it
 
 
@@ -95,13 +97,14 @@ class _Acting(eqx.Module):
     greedy: bool = eqx.field(static=True)
     stop: str = eqx.field(static=True)
 
-    def choose(self, now: Any, time: Array | np.int32) -> tuple[Any, Array]:
+    def choose(self, now: Any, time: Array | np.int32, going: Any) -> tuple[Any, Array]:
         """The actions after so many others, and which agents say that nothing is left to do. Takes and gives [agent ·
-        episode, …]."""
+        episode, …]; what it gives for episodes that do not go on means nothing."""
         own = jax.random.fold_in(self.key, time)
+        look = _look_where_needed if on_cpu() and may_stop(self.agents, self.stop) else _look
 
-        def choose(agent: Agent, first: Any, now: Any, plans: Any) -> tuple[Any, Array]:
-            action, stop = agent.choose(first, now, plans, own, self.greedy)
+        def choose(agent: Agent, first: Any, now: Any, plans: Any, going: Any) -> tuple[Any, Array]:
+            action, stop = agent.decide(look(agent, (first, now, plans), going), own, self.greedy)
             match self.stop:
                 case "probe":
                     stop = agent.finished(first, now, plans)
@@ -109,8 +112,30 @@ class _Acting(eqx.Module):
                     stop = jnp.zeros_like(stop)
             return action, stop
 
-        now = _divide(now, len(jax.tree.leaves(self.agents)[0]))
-        return _join(jax.vmap(choose)(self.agents, self.first, now, self.plans))
+        now, going = _divide((now, going), len(jax.tree.leaves(self.agents)[0]))
+        return _join(jax.vmap(choose)(self.agents, self.first, now, self.plans, going))
+
+
+def _look(agent: Agent, seen: tuple[Any, Any, Any], going: Any) -> Any:
+    """The head's outputs for all episodes."""
+    return agent.outputs(*seen)
+
+
+def _look_where_needed(agent: Agent, seen: tuple[Any, Any, Any], going: Any) -> Any:
+    """Those of the episodes that go on, BLOCK at a time; zeros for the others. A few episodes outlast most by far, and
+    on a CPU a network costs as much for each."""
+    if len(going) <= BLOCK:
+        return _look(agent, seen, going)
+    order = jnp.argsort(~going)
+
+    def block(number: Array, outputs: Any) -> Any:
+        rows = jax.lax.dynamic_slice(order, (number * BLOCK,), (BLOCK,))
+        part = _look(agent, take(seen, rows), going)
+        return jax.tree.map(lambda whole, some: whole.at[rows].set(some), outputs, part)
+
+    outline = eqx.filter_eval_shape(_look, agent, seen, going)
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outline)
+    return jax.lax.fori_loop(0, (jnp.sum(going) + BLOCK - 1) // BLOCK, block, zeros)
 
 
 Steps = Iterator[
@@ -121,7 +146,7 @@ Steps = Iterator[
 def _simulate(acting: _Acting, session: Session, going: np.ndarray, horizon: int) -> Steps:
     """One jitted call for the actions of all, then the simulators of those that go on."""
     for time in range(horizon):
-        actions, stop = jax.tree.map(np.asarray, _choose(acting, session.observe(), np.int32(time)))
+        actions, stop = jax.tree.map(np.asarray, _choose(acting, session.observe(), np.int32(time), going))
         going = going & ~stop
         survived = session.step(actions, going) if going.any() else np.ones(len(going), bool)
         yield actions, ~going, survived
@@ -150,7 +175,7 @@ def _chunk(acting: _Acting, world: PureWorld, states: Any, going: Any, begin: np
 
     def step(before: tuple[Any, Array], time: Array) -> tuple[Any, tuple[Any, ...]]:
         states, going = before
-        actions, stop = acting.choose(jax.vmap(world.observe)(states), time)
+        actions, stop = acting.choose(jax.vmap(world.observe)(states), time, going)
         going = going & ~stop
         after, skills = jax.vmap(world.step)(states, actions)
         states = chosen(going, after, states)

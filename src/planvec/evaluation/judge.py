@@ -24,7 +24,10 @@ class Judge:
     """Watches episodes, from the first action on."""
 
     def __init__(self, episodes: int) -> None:
-        self._success, self._exact, self._holds, self._said = (np.zeros(episodes, bool) for _ in range(4))
+        self._success = np.zeros(episodes, bool)
+        self._exact = np.zeros(episodes, bool)
+        self._holds = np.zeros(episodes, bool)  # all of it, and nothing else, at the moment last seen
+        self._said = np.zeros(episodes, bool)
         self._sane = np.ones(episodes, bool)
         self._success_at = np.full(episodes, NEVER)
 

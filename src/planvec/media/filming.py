@@ -23,7 +23,7 @@ def film(world: "World", demo: "Demonstration", path: Path, title: str = "the ex
 
 def film_together(world: "World", demos: "Sequence[tuple[str, Demonstration]]", path: Path) -> None:
     """Write several demonstrations, each with its title, side by side as one GIF. Those that end first wait."""
-    rows = max(len(demo.task) for _, demo in demos) + 2
+    rows = max(1 + len(demo.task) + len(demo.filmed.remarks(len(demo.filmed))) for _, demo in demos)
     columns = [
         [pictures.caption_below(picture, lines, rows) for picture, lines in captioned(world, demo, title)]
         for title, demo in demos
@@ -37,10 +37,11 @@ def film_together(world: "World", demos: "Sequence[tuple[str, Demonstration]]", 
 
 def captioned(world: "World", demo: "Demonstration", title: str) -> Iterator[tuple[np.ndarray, list[str]]]:
     """Pictures, each with the task and what has been done of it until then."""
+    demo = demo.filmed
     events = [None, *world.events(demo.steps, demo.actions)]
     for time, picture in world.film(demo.steps, demo.actions):
         done = checklist(demo.task, events[: time + 1])
-        yield picture, [f"# {title}", *done, f"step {time} of {len(demo)}"]
+        yield picture, [f"# {title}", *done, *demo.remarks(time)]
 
 
 def checklist(task: tuple[str, ...], events: list[str | None]) -> list[str]:

@@ -14,13 +14,18 @@ from PIL import Image, ImageDraw, ImageFont
 from planvec.errors import InputError
 from planvec.io import files
 
-PAPER, INK, FAINT, GREEN = "#fbfaf6", "#2b302c", "#8d948d", "#3d8b4f"
+PAPER = "#fbfaf6"
+INK = "#2b302c"
+FAINT = "#8d948d"
+GREEN = "#3d8b4f"
 FASTEST = 50  # frames a second that viewers still play as told
 COLOURS = 255  # of a GIF's 256: one is left to say "as in the frame before"
 SAMPLED = 8  # frames that a GIF's palette is made from
-LARGEST, SMALLEST = 17, 8  # a caption's letters, in pixels
+LARGEST = 17  # pixels of a caption's letters …
+SMALLEST = 8  # … where it has to be small to fit
 LEADING = 1.6  # from line to line, in letters
-MARGIN, LABEL = 8, 20  # a contact sheet's, in pixels
+MARGIN = 8  # pixels around each picture of a contact sheet
+LABEL = 20  # pixels for what is written above it
 
 
 def save_png(path: Path | str, image: np.ndarray) -> None:
@@ -90,7 +95,8 @@ def contact_sheet(images: Sequence[np.ndarray], labels: Sequence[str], columns: 
     font = ImageFont.load_default(size=0.6 * LABEL)
     for number, (image, label) in enumerate(zip(images, labels, strict=True)):
         row, column = divmod(number, columns)
-        left, top = column * width + MARGIN, row * height + MARGIN
+        left = column * width + MARGIN
+        top = row * height + MARGIN
         sheet.paste(Image.fromarray(image), (left, top))
         middle = top + image.shape[0] + LABEL / 2
         pen.text((left, middle), _cut(label, font, width - MARGIN), INK, font, anchor="lm")

@@ -96,7 +96,10 @@ class Watched:
 
     def __init__(self, actor: Actor, plan: AnyPlan, task: Task, offered: Task, seed: int, horizon: int) -> None:
         """`task`: what is asked for, and ends it; never shown to the agent."""
-        self.actor, self.plan, self.task, self.horizon = actor, plan, task, horizon
+        self.actor = actor
+        self.plan = plan
+        self.task = task
+        self.horizon = horizon
         self.events: list[str] = []  # the skills that were done
         self.time = 0
         self.wanted = 0  # so many steps should be done by now

@@ -28,7 +28,10 @@ VISITORS = 32  # at once
 IDLE = 30 * 60  # seconds without a message, after which a visitor is sent away
 WAITING = 400  # answers that wait to be sent; a page that reads none of them is sent away
 LARGEST = 16 * 1024  # bytes of a message
-POLICY, TRY_LATER, WRONG, BAD_DATA = 1008, 1013, 1011, 1003  # why a WebSocket is closed
+POLICY = 1008  # why a WebSocket is closed
+TRY_LATER = 1013
+WRONG = 1011
+BAD_DATA = 1003
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 CONTENT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' {socket}; "
@@ -58,7 +61,8 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        hosts, origins = (_all(scope, name) for name in (b"host", b"origin"))
+        hosts = _all(scope, b"host")
+        origins = _all(scope, b"origin")
         ours = len(hosts) == 1 and hosts[0].lower() in self.hosts and set(origins) <= self.origins
         if scope["type"] == "websocket":
             if ours and origins:
@@ -67,10 +71,11 @@ class Guard:
                 await send({"type": "websocket.close", "code": POLICY, "reason": "this is not the playground's page"})
             return
         headers = HEADERS | {"content-security-policy": self._policy(hosts[0] if ours else HOST)}
+        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in headers.items())]
+                message["headers"] = [*message["headers"], *encoded]
             await send(message)
 
         answer = self.app if ours else Response("this address is not the playground's", 403, media_type="text/plain")
@@ -116,7 +121,8 @@ def make_app(worlds: Mapping[str, SharedWorld], port: int, world: str) -> Starle
         middleware=[Middleware(Guard, port=port)],
         lifespan=lifespan,
     )
-    app.state.visitors, app.state.worlds = visitors, worlds
+    app.state.visitors = visitors
+    app.state.worlds = worlds
     return app
 
 

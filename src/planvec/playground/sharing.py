@@ -31,7 +31,8 @@ class SharedWorld:
 
     def __init__(self, name: str, runs: Sequence[str] = ()) -> None:
         """`runs`: folders of further agents, besides those that are shipped; those of other worlds are left out."""
-        self.name, self.cast = name, agents_of(name, runs)
+        self.name = name
+        self.cast = agents_of(name, runs)
         self._open: asyncio.Task[None] | None = None
         self.world: World
         self.rounds: Rounds | None = None
@@ -131,7 +132,8 @@ def agents_of(world: str, runs: Sequence[str] = ()) -> dict[str, str]:
 def shared_worlds(world: str, runs: Sequence[str] = ()) -> dict[str, SharedWorld]:
     """Each world; of variants those that are asked for, or that runs live in. Nothing is loaded yet."""
     usual = [name for name, one in registrations().items() if not one.variant]
-    names = dict.fromkeys([*usual, world, *(read_config(find(run)).world for run in runs)])
+    homes = [read_config(find(run)).world for run in runs]
+    names = dict.fromkeys([*usual, world, *homes])
     for name in names:
         check_name(name)
     return {name: SharedWorld(name, runs) for name in names}
@@ -139,8 +141,8 @@ def shared_worlds(world: str, runs: Sequence[str] = ()) -> dict[str, SharedWorld
 
 def _may_repeat(world: World) -> bool:
     """Whether a task may ask for a skill twice, and asks for more then."""
-    once, twice = ((world.skills[0],) * count for count in (1, 2))
+    once = world.skills[:1]
     try:
-        return not np.array_equal(world.asked([once]), world.asked([twice]))
+        return not np.array_equal(world.asked([once]), world.asked([once + once]))
     except InputError:
         return False

@@ -28,7 +28,8 @@ SKILLS = 8  # in a demonstration
 AHEAD = 64  # steps that may be asked for before they are seen
 AGENTS = 2  # side by side
 SEEDS = 2**31
-PER_SECOND, BURST = 60, 180  # messages, in the long run and at once
+PER_SECOND = 60  # messages, in the long run …
+BURST = 180  # … and at once
 NAMES = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
@@ -49,13 +50,15 @@ class Visit:
 
     def __init__(self, worlds: Mapping[str, SharedWorld], send: Callable[[Message], None]) -> None:
         """`send` must not wait."""
-        self.worlds, self.send = worlds, send
+        self.worlds = worlds
+        self.send = send
         self._entered: SharedWorld | None = None
         self.shelf: dict[str, Kept] = {}
         self.player: Player | None = None
         self.watched: list[tuple[str, Watched]] = []  # agents by name, and what they act in
         self.run = 0  # its number
-        self._allowance, self._last = float(BURST), time.monotonic()
+        self._allowance = float(BURST)
+        self._last = time.monotonic()
         self._handlers = {
             "open": self._open,
             "demonstrate": self._demonstrate,
@@ -123,7 +126,9 @@ class Visit:
         if name not in self.worlds:
             raise InputError(f"no world is called '{name[:40]}'; there is {', '.join(self.worlds)}")
         self.close()
-        self._entered, self.shelf, self.player = None, {}, None
+        self._entered = None
+        self.shelf = {}
+        self.player = None
         await self.worlds[name].open()
         self._entered = self.worlds[name]
         return {"is": "world", **self.shared.describe()}
@@ -199,7 +204,8 @@ class Visit:
         if not 1 <= len(names) <= AGENTS or not all(isinstance(name, str) for name in names):
             raise InputError(f"name one agent, or {AGENTS} to compare")
         demos = self._demos()
-        task, offered = terms.wanted(expression, demos), terms.offered(expression, demos)
+        task = terms.wanted(expression, demos)
+        offered = terms.offered(expression, demos)
         plans = [await self._combined(expression, name) for name in names]
         self.close()
         self.run += 1
@@ -214,7 +220,8 @@ class Visit:
 
     async def _want(self, message: Message) -> None:
         """How many steps there should be to see. Of a run that is over, nothing is wanted."""
-        run, upto = _whole(message, "run", SEEDS), _whole(message, "upto", SEEDS)
+        run = _whole(message, "run", SEEDS)
+        upto = _whole(message, "upto", SEEDS)
         if run == self.run:
             for _, episode in self.watched:
                 self._rounds.want(episode, min(upto, episode.time + AHEAD))

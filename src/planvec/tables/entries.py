@@ -120,6 +120,7 @@ def _short(value: object) -> str:
     return text if len(text) <= 20 else hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
+TEN = tuple(paper.TABLES["crafting"])  # all of the paper's models
 MODELS = {"doom": ("naive", "tecnet", "cpv-plain", "cpv-full")}  # of a world's table, where it has not all ten
 CONTROL: dict[str, Any] = {"agent": "cpv-full", "what": "reference of another task", "control": True}
 FURTHER: dict[str, tuple[dict[str, Any], ...]] = {  # rows beside the models', where there are others than the control
@@ -139,7 +140,7 @@ FURTHER: dict[str, tuple[dict[str, Any], ...]] = {  # rows beside the models', w
 
 def models(world: str) -> tuple[str, ...]:
     """The agents of a world's table: all ten of the paper's, unless it has fewer there."""
-    return MODELS.get(world, tuple(paper.TABLES["crafting"]))
+    return MODELS.get(world, TEN)
 
 
 def entries(

@@ -49,7 +49,7 @@ def find(name: str | Path) -> Path:
         folder = Path(name)
         if not (folder / WEIGHTS).exists():
             raise InputError(
-                f"{folder} is not a run: it has no {WEIGHTS}; train one, planvec train crafting --out {folder}, "
+                f"{folder} is not a run: it has no {WEIGHTS}; train one, planvec train WORLD --out {folder}, "
                 f"or name a shipped agent: {', '.join(shipped())}"
             )
         return folder

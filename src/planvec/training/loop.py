@@ -83,7 +83,7 @@ def train(
             each = _unstack(jax.device_get(states))
             if score and (before // interval) % SCORED == SCORED - 1:
                 for row, scores in zip(rows, score([state.agent for state in each]), strict=True):
-                    row |= scores
+                    row.update(scores)
             for run, state, row in zip(runs, each, rows, strict=True):
                 run.save(state, row)
             watch(step, rows)

@@ -39,7 +39,8 @@ def pair(whole: Array, reference: Array) -> Array:
 
 def contrastive(whole: Array, reference: Array, margin: float = 0.1) -> Array:
     """max(0, margin − s·s⁺ + s·s⁻), with unit s = g(o₀, o_T), s⁺ = g(oʳ₀, oʳ_T) and s⁻ = g(oʳʲ₀, oʳʲ_T)"""
-    s, positive = unit(whole), unit(reference)
+    s = unit(whole)
+    positive = unit(reference)
     return jax.nn.relu(margin - jnp.sum(s * positive, axis=-1) + jnp.sum(s * another(positive), axis=-1))
 
 

@@ -53,19 +53,23 @@ def orthogonal(momenta: Any, dtype: Any) -> Any:
         groups.setdefault(max(64, 1 << (matrix.shape[1] - 1).bit_length()), []).append(i)
     steps = [jnp.zeros(0)] * len(leaves)
     for members in groups.values():
-        for i, step in zip(members, _orthogonal_together([tall[i] for i in members], dtype), strict=True):
-            step = step if matrices[i].shape == step.shape else step.T
+        together = _orthogonal_together([tall[member] for member in members], dtype)
+        for i, found in zip(members, together, strict=True):
+            step = found if matrices[i].shape == found.shape else found.T
             steps[i] = (0.2 * max(step.shape) ** 0.5 * step.astype(leaves[i].dtype)).reshape(leaves[i].shape)
     return jax.tree.unflatten(structure, steps)
 
 
 def _orthogonal_together(matrices: list[Array], dtype: Any) -> list[Array]:
     """Newton and Schulz's iteration on tall matrices, with Jordan's coefficients."""
-    rows, columns = (max(matrix.shape[axis] for matrix in matrices) for axis in (0, 1))
+    rows = max(len(matrix) for matrix in matrices)
+    columns = max(matrix.shape[1] for matrix in matrices)
     filled = [jnp.pad(m, ((0, rows - m.shape[0]), (0, columns - m.shape[1]))) for m in matrices]
     x = jnp.stack(filled)
     x = (x / (jnp.linalg.norm(x, axis=(1, 2), keepdims=True) + 1e-8)).astype(dtype)
-    a, b, c = 3.4445, -4.7750, 2.0315  # all singular values come near 1
+    a = 3.4445  # with these, all singular values come near 1
+    b = -4.7750
+    c = 2.0315
     for _ in range(ROUNDS):
         gram = x.swapaxes(1, 2) @ x
         x = a * x + x @ (b * gram + c * gram @ gram)

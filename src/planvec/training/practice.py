@@ -20,7 +20,7 @@ from jax import Array
 
 from planvec.agents.agent import Agent, Difference
 from planvec.agents.encoders import Linear
-from planvec.agents.metric import Metric
+from planvec.agents.metric import Metric, save_metric
 from planvec.agents.policies import Stopping
 from planvec.data import folders
 from planvec.data.pairs import PairSet
@@ -131,10 +131,7 @@ def practise(
     interval, `tick` after each round.
     """
     config = practising(config.resolved())
-    world = make(config.world)
-    if not isinstance(world, PureWorld):
-        raise InputError(f"practice needs a world on the accelerator so far; {world.name} is a simulator")
-    agent = with_stop(agent)
+    agent, world = ready(agent, make(config.world), practice)
     open_run(config, folder, data, practice=asdict(practice) | {"start": agent.fingerprint})
     key = partial(random_key, jnp.uint32(practice.seed))
     metric = fit_metric(agent, pairs, key(METRIC, 0))
@@ -151,6 +148,8 @@ def practise(
     )
     state = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), resume([folder], [start]))
     run = Run(folder, int(state.step))
+    if not state.step:
+        save_tree(folder / TRAINED, agent)  # the last good weights, should it go wrong from the first round on
     shares = [row["exact_by_plan"] for row in read_metrics(folder)]
     try:
         while state.step < practice.rounds and not collapsed(shares):
@@ -176,11 +175,12 @@ def practise(
         raise
     finally:
         run.close()
-    if not collapsed(shares):
-        return state.agent
-    say(f"practice has collapsed: {shares[-1]:.0%} of episodes end exactly, {max(shares):.0%} did; that agent is kept")
-    best = load_tree(folder / BEST, state.agent)
-    save_tree(folder / TRAINED, best)
+    best = state.agent
+    if collapsed(shares):
+        say(f"practice has collapsed from {max(shares):.0%} exact episodes to {shares[-1]:.0%}; the best agent is kept")
+        best = load_tree(folder / BEST, best)
+        save_tree(folder / TRAINED, best)
+    save_metric(folder, metric, best.fingerprint)
     return best
 
 
@@ -190,6 +190,24 @@ def metric_pairs(world: World, folder: Path | None, seed: int) -> tuple[PairSet,
         return folders.load(folder, world), folders.describe(folder, world)
     fresh = PairSet.fresh(world, min(PAIRS, world.pairs), (seed, FRESH + 51))
     return fresh, {"world": world.name, "pairs": len(fresh), "fresh": seed, "fingerprint": world.fingerprint}
+
+
+def ready(agent: Agent, world: World, practice: PracticeConfig) -> tuple[Difference, PureWorld]:
+    """What practises, and where. Complains where that cannot be, or not so."""
+    if not isinstance(world, PureWorld):
+        raise InputError(f"practice needs a world on the accelerator so far; {world.name} is a simulator")
+    check_sums(world, practice.sums)
+    return with_stop(agent), world
+
+
+def check_sums(world: World, sums: str) -> None:
+    """Complain about sums that hold a longer reference than anybody demonstrates, or that are too large."""
+    most = world.sizes[1]
+    for text in sums.split(","):
+        sizes = parse_condition(text)
+        if max(sizes) > most:
+            raise InputError(f"in {world.name} nobody demonstrates more than {most} skills; {text} has {max(sizes)}")
+        world.check_size(sum(sizes))
 
 
 def collapsed(shares: Sequence[float]) -> bool:

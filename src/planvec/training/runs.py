@@ -20,8 +20,11 @@ from planvec.io.checkpoints import load_json, load_tree, save_json, save_tree
 from planvec.io.provenance import provenance
 from planvec.training.config import Config
 
-CONFIG, WEIGHTS, METRICS = "config.json", "weights.safetensors", "metrics.jsonl"
-STATE, PREVIOUS = "state.safetensors", "state.previous.safetensors"
+CONFIG = "config.json"
+WEIGHTS = "weights.safetensors"
+METRICS = "metrics.jsonl"
+STATE = "state.safetensors"
+PREVIOUS = "state.previous.safetensors"
 
 
 class Saved(Protocol):

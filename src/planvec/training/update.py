@@ -23,7 +23,8 @@ from planvec.worlds import make
 Kinds = tuple[Config, ...]
 Metrics = dict[str, Array]
 
-WEIGHTS, SAMPLES = 0, 1  # what a random key is for
+WEIGHTS = 0  # what a random key is for
+SAMPLES = 1
 VALIDATION = 16  # looks at the validation pairs, each as large as four batches; their mean is logged
 
 

@@ -53,6 +53,7 @@ def _check_attributes(world: World) -> None:
     for name in ("name", "space", "skills"):
         _expect(hasattr(world, name), f"it has no `{name}`")
     _expect(len(set(world.skills)) == len(world.skills) > 0, "`skills` must be different names")
+    _expect(type(world).__hash__, "it can be hashed, as worlds are constants of compiled programs")
     _expect(1 <= world.sizes[0] <= world.sizes[1], "`sizes` is the fewest and the most skills of a task, 1 or more")
     for condition in (*world.conditions, *world.glance):
         _expect(world.horizon(parse_condition(condition)) > 0, f"`horizon` of {condition} must be positive")
@@ -90,6 +91,18 @@ def _check_recording(world: World) -> None:
     pairs = PairSet.of(world, steps, demos.actions, demos.lengths)
     _check_observations(world, sample(pairs, jax.random.key(0), batch=4).now, "`decode`")
     _check_ends(world, demos, steps)
+    _check_parts(world, demos, steps)
+
+
+def _check_parts(world: World, demos: Recording, steps: Any) -> None:
+    """Contact sheets look at the first demonstrations, and probes at beginnings of all."""
+    some = demos.take(slice(2))
+    beginning = take(steps, slice(len(some.actions) + 2))
+    _expect(_same(world.replay(some), beginning), "`replay` gives the same of some demonstrations as of all")
+    first, last, _ = world.ends(demos.cut(np.ones_like(demos.lengths)))
+    for seen, index in ((first, demos.first_steps), (last, demos.first_steps + 1)):
+        decoded = draw_tiles(jax.vmap(world.decode)(take(steps, index)))
+        _expect(_same(seen, decoded), "`ends` gives the ends of demonstrations that were cut short, too")
 
 
 def _check_ends(world: World, demos: Recording, steps: Any) -> None:
@@ -113,14 +126,17 @@ def _check_episodes(world: World) -> None:
         _check_observations(world, session.observe(), "`observe`")
         done, _ = session.judge(world.asked(tasks))
         _expect(not done.any(), "nothing is done when an episode begins")
-        actions, going = demos.actions[demos.first_actions], np.arange(len(tasks)) > 0
-        before = [leaf[0].copy() for leaf in jax.tree.leaves(session.steps())]
+        actions = demos.actions[demos.first_actions]
+        going = np.arange(len(tasks)) > 0
+        before = jax.tree.map(np.array, session.steps())
         sane = _call("`step` of a session", session.step, actions, going)
+        after = jax.tree.map(np.array, session.steps())
         _expect(np.shape(sane) == (len(tasks),), "`step` says whether each simulator survived")
-        rested = _same(before, [leaf[0] for leaf in jax.tree.leaves(session.steps())])
-        _expect(rested, "`step` leaves an episode as it is that is not `going` on")
-        each = {len(leaf) for leaf in jax.tree.leaves(session.steps())}
+        _expect(_same(take(before, 0), take(after, 0)), "`step` leaves an episode as it is that is not `going` on")
+        each = {len(leaf) for leaf in jax.tree.leaves(after)}
         _expect(each == {len(tasks)}, "`steps` gives every episode as it is")
+    moved = jax.tree.map(lambda one, other: np.stack([one[-1], other[-1]]), before, after)
+    _check_film(world, moved, actions[-1:])  # as the playground does
     if isinstance(world, PureWorld):
         observed = jax.vmap(world.observe)(scenes)
         _check_observations(world, observed, "`observe`")
@@ -129,13 +145,19 @@ def _check_episodes(world: World) -> None:
 def _check_pictures(world: World) -> None:
     demo = _call("`demonstrate`", world.demonstrate, world.skills[:1])
     demo = _call("`demonstrate`", world.demonstrate, world.skills[0], 0, 0.0, "discard")
-    frames = list(_call("`film`", world.film, demo.steps, demo.actions))
+    _check_film(world, demo.steps, demo.actions)
+
+
+def _check_film(world: World, steps: Any, actions: np.ndarray) -> None:
+    frames = list(_call("`film`", world.film, steps, actions))
     shapes = {(picture.shape, picture.dtype) for _, picture in frames}
     _expect(len(shapes) == 1 and next(iter(shapes))[1] == np.uint8, "`film` gives pictures of one size, uint8")
     times = [time for time, _ in frames]
-    _expect(times == sorted(times) and (times[0], times[-1]) == (0, len(demo)), "`film` shows all steps, in order")
-    events = _call("`events`", world.events, demo.steps, demo.actions)
-    _expect(len(events) == len(demo), "`events` has an entry for each action")
+    _expect(times == sorted(times) and (times[0], times[-1]) == (0, len(actions)), "`film` shows all steps, in order")
+    still = _call("`draw`", world.draw, take(steps, 0))
+    _expect((still.shape, still.dtype) in shapes, "`draw` gives a picture as `film` does")
+    events = _call("`events`", world.events, steps, actions)
+    _expect(len(events) == len(actions), "`events` has an entry for each action")
 
 
 def _check_observations(world: World, observations: Any, who: str) -> None:
@@ -155,9 +177,9 @@ def _some_tasks(world: World) -> list[Task]:
 
 
 def _same_twice(who: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    first, second = (_call(who, function, *arguments) for _ in range(2))
-    _expect(_same(first, second), f"{who} gives the same for the same seed")
-    return first
+    given = _call(who, function, *arguments)
+    _expect(_same(given, _call(who, function, *arguments)), f"{who} gives the same for the same seed")
+    return given
 
 
 def _same(one: Any, other: Any) -> bool:

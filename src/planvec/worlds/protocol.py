@@ -59,7 +59,7 @@ class World(ABC):
         """Which skill each action of a demonstration did, if any."""
 
     def attempt(self, task: Task, rng: np.random.Generator, noise: float) -> tuple[PyTree, np.ndarray]:
-        """The expert's try at a task in a random scene: all steps (an array, or a dict of arrays), and the actions, one
+        """The expert's try at a task in a random scene: all steps, an array or a dict of arrays, and the actions, one
         fewer. What `noise` is, a world decides. Not needed where `record` is written."""
         raise InputError(f"the world '{self.name}' has no expert: give it an `attempt`, or a `record`")
 
@@ -145,7 +145,7 @@ class World(ABC):
             return _Attempts.of([self._tried(tasks[i], rng, noise) for i, rng in zip(which, rngs, strict=True)])
 
         kept = keep_trying(tasks, seed, noise, extras == "keep", attempts, progress)
-        stored = [row.steps if isinstance(row.steps, dict) else {"steps": row.steps} for row in kept.rows]
+        stored = [_named(row.steps) for row in kept.rows]
         return Recording(
             stored={name: np.concatenate([part[name] for part in stored]) for name in stored[0]},
             actions=np.concatenate([row.actions for row in kept.rows]),
@@ -176,7 +176,8 @@ class World(ABC):
     def ends(self, recording: Recording) -> tuple[PyTree, PyTree, np.ndarray]:
         """First and last observation of each demonstration, and what came about in it, counted as in `asked`."""
         steps = self.replay(recording)
-        first, last = (self._observations(take(steps, at)) for at in (recording.first_steps, recording.last_steps))
+        first = self._observations(take(steps, recording.first_steps))
+        last = self._observations(take(steps, recording.last_steps))
         done = [
             self.events(take(steps, recording.steps_of(demo)), recording.actions_of(demo))
             for demo in range(recording.demonstrations)
@@ -348,6 +349,14 @@ class _Attempts(NamedTuple):
     def of(rows: Sequence[tuple[PyTree, np.ndarray, int, int]]) -> "_Attempts":
         steps, actions, status, extras = zip(*rows, strict=True)
         return _Attempts(steps, actions, np.array(status), extras)
+
+
+def _named(steps: Any) -> dict[str, np.ndarray]:
+    """Steps as they are stored: arrays by name."""
+    named = steps if isinstance(steps, dict) else {"steps": steps}
+    if not all(hasattr(part, "shape") for part in named.values()):
+        raise InputError("`attempt` gives all steps as an array, or as a dict of arrays by name")
+    return named
 
 
 def take(tree: PyTree, which: Any) -> PyTree:

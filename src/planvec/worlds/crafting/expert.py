@@ -22,7 +22,8 @@ def choose(
     """The expert's action, and whether there is one. `word`: random bits, to break ties between shortest paths."""
     rules = world.rules
     skill = task[jnp.argmax(left)]
-    tool, target = jnp.asarray(rules.tool)[skill], jnp.asarray(rules.target)[skill]
+    tool = jnp.asarray(rules.tool)[skill]
+    target = jnp.asarray(rules.target)[skill]
     ready = (tool == NOTHING) | (state.held == tool)
     goal = jnp.where(ready, target, jnp.where(state.held == NOTHING, tool, NOTHING))  # else put down what is held
     asked = jnp.any(left[:, None] & (task[:, None] == jnp.arange(len(world.skills))), axis=0)
@@ -74,7 +75,8 @@ def _first_step(start: AnyArray, goals: Array, free: Array, word: Array) -> tupl
     def spread(search: tuple[Array, Array]) -> tuple[Array, Array]:
         reached, _ = search
         sideways = reached << 1 | reached >> 1
-        above, below = jnp.pad(reached[1:], (0, 1)), jnp.pad(reached[:-1], (1, 0))
+        above = jnp.pad(reached[1:], (0, 1))
+        below = jnp.pad(reached[:-1], (1, 0))
         grown = reached | ((sideways | above | below) & free)
         return grown, jnp.any(grown != reached)
 

@@ -50,7 +50,8 @@ def advance(world: "Crafting", game: Game, action: Array) -> tuple[Game, Outcome
     """One action."""
     state, skill = world.step(game.state, action)
     happened = jnp.arange(len(world.skills)) == skill
-    done, time = game.done + happened.astype(jnp.uint8), game.time + 1
+    done = game.done + happened.astype(jnp.uint8)
+    time = game.time + 1
     reward = jnp.sum(happened & (game.done < game.asked), dtype=jnp.float32)
     terminated = jnp.all(done >= game.asked)
     outcome = Outcome(reward, terminated, ~terminated & (time >= game.horizon))

@@ -195,7 +195,8 @@ class CraftingVectorEnv(gymnasium.vector.VectorEnv):
 
     def _info(self, games: Game) -> dict[str, Any]:
         """How often each skill has been done, and how often the task asks for it, in each world."""
-        done, asked = np.asarray(games.done), np.asarray(games.asked)
+        done = np.asarray(games.done)
+        asked = np.asarray(games.asked)
         counts = {
             "skills_done": {skill: done[:, i] for i, skill in enumerate(self.world.skills)},
             "skills_asked": {skill: asked[:, i] for i, skill in enumerate(self.world.skills)},

@@ -33,7 +33,8 @@ ACTION_OF = {
     **dict.fromkeys(("e", " "), PICKUP),
     "q": DROP,
 }
-NEW_SCENE, QUIT = "r", ("x", "\x03", "\x04")  # Ctrl-C and Ctrl-D quit as well
+NEW_SCENE = "r"
+QUIT = ("x", "\x03", "\x04")  # Ctrl-C and Ctrl-D as well
 HELP = "arrows, WASD: move   e, space: pick up   q: put down   r: new scene   x: quit"
 KEY = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
 UNFINISHED = re.compile(rb"\x1b([\[O][0-9;]*)?\Z")
@@ -41,8 +42,11 @@ PATIENCE = 0.05  # seconds within which the rest of an arrow key's code arrives
 
 OPEN = "\x1b[?1049h\x1b[?25l\x1b[?7l"  # a screen of its own, no cursor, long lines cut
 CLOSE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-HOME, END_OF_LINE, END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"  # END…: what is left of it is cleared
-PANEL, HEIGHT = 26, 10  # the task beside the board: its left edge, and how many skills stand in a column
+HOME = "\x1b[H"
+END_OF_LINE = "\x1b[K"  # clears what is left of the line …
+END_OF_SCREEN = "\x1b[J"  # … and of the screen
+PANEL = 26  # the left edge of the task beside the board
+HEIGHT = 10  # how many skills stand in a column of it
 
 
 def play(world: Crafting, task: str | Iterable[str], seed: int = 0) -> None:

@@ -19,7 +19,9 @@ class CraftingPlayer(Player):
     def __init__(self, world: Crafting, seed: int) -> None:
         self.world = world
         scene = jax.tree.map(np.asarray, world.scenes([world.skills], (seed, 6)))
-        self.steps, self.actions, self.events = [scene], [], []
+        self.steps = [scene]
+        self.actions = []
+        self.events = []
         step_many(world, scene, np.zeros(1, int))  # compiles, so that the first key is answered at once
 
     def move(self, action: int) -> None:

@@ -141,7 +141,8 @@ SPRITES = {
     ),
 }
 
-OUTLINE, OUTLINE_WIDTH = "#2d352b", 0.9
+OUTLINE = "#2d352b"
+OUTLINE_WIDTH = 0.9
 SHADOW = Shape("ellipse", "#20301838", (4, 25, 28, 31.5))
 GROUNDS = ("#a5c585", "#9fc07f")  # light and dark squares
 TUFTS: tuple[Sprite, ...] = (  # what grows on a square, one of these at random
@@ -155,7 +156,9 @@ TUFTS: tuple[Sprite, ...] = (  # what grows on a square, one of these at random
         ),
     ),
 )
-BAR, INK, FAINT = "#2f3a33", "#dfe7dc", "#75857a"
+BAR = "#2f3a33"
+INK = "#dfe7dc"
+FAINT = "#75857a"
 SLOT = (
     Shape("box", "#75857a", (0.5, 0.5, 31.5, 31.5), 5),
     Shape("box", "#435047", (1.6, 1.6, 30.4, 30.4), 4),
@@ -181,9 +184,12 @@ class Spot(NamedTuple):
 
 
 WHOLE = Spot(0, 0, 1)
-STANDING, UNDERFOOT = Spot(-0.075, 0.15, 0.82), Spot(0.34, 0.34, 0.66)
-IN_HAND, IN_SLOT = Spot(0.48, 0.02, 0.52), Spot(0.06, 0.06, 0.88)
-BOLD, DIM = "1", "2"  # a terminal's codes
+STANDING = Spot(-0.075, 0.15, 0.82)
+UNDERFOOT = Spot(0.34, 0.34, 0.66)
+IN_HAND = Spot(0.48, 0.02, 0.52)
+IN_SLOT = Spot(0.06, 0.06, 0.88)
+BOLD = "1"  # a terminal's codes
+DIM = "2"
 
 
 class Pictures(NamedTuple):
@@ -334,7 +340,8 @@ def _paint(sprite: Sprite, spot: Spot, cell: int) -> Image.Image:
     pen = ImageDraw.Draw(canvas)
     for shape in sprite:
         points = np.reshape(shape.points, (-1, 2)) * unit + np.array([spot.left, spot.top]) * side
-        corners, size = [tuple(point) for point in points], shape.size * unit
+        corners = [tuple(point) for point in points]
+        size = shape.size * unit
         match shape.kind:
             case "polygon":
                 pen.polygon(corners, shape.colour)

@@ -144,14 +144,19 @@ class Rules:
         portable = np.array([thing.portable for thing in self.things])
         solid = np.array([thing.solid for thing in self.things])
 
-        move_cell, move_skill, move_enters = cell.copy(), np.full_like(cell, self.no_skill), ~solid[cell]
+        move_cell = cell.copy()
+        move_skill = np.full_like(cell, self.no_skill)
+        move_enters = ~solid[cell]
         for number, rule in enumerate(self.rules):
             where = (self.index(rule.held) if rule.held else slice(None), self.index(rule.cell))
-            move_cell[where], move_skill[where], move_enters[where] = self.index(rule.becomes), number, True
+            move_cell[where] = self.index(rule.becomes)
+            move_skill[where] = number
+            move_enters[where] = True
 
         takes = (held == NOTHING) & portable[cell]
         puts = (held != NOTHING) & (cell == NOTHING)
-        none, stays = np.full_like(cell, self.no_skill), np.zeros_like(takes)
+        none = np.full_like(cell, self.no_skill)
+        stays = np.zeros_like(takes)
         return Outcome(  # in the order MOVE, STAY, TAKE, PUT
             held=np.stack([held, held, np.where(takes, cell, held), np.where(puts, NOTHING, held)]),
             cell=np.stack([move_cell, cell, np.where(takes, NOTHING, cell), np.where(puts, held, cell)]),

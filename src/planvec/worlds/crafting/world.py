@@ -25,7 +25,8 @@ from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHI
 from planvec.worlds.protocol import Board, Player, Progress, PureWorld, no_progress, take
 from planvec.worlds.spaces import Images
 
-FEWEST, MOST = 15, 24  # how many things a scene is filled up to
+FEWEST = 15  # things in a scene …
+MOST = 24  # … which is filled up to a number between these
 TILE = 16  # the grey of an empty cell in the agent's picture …
 AGENT = (110, 110, 110)  # … and what the agent adds at its centre
 ON_PAGE = 64  # pixels of a cell on a page's sheet; the page draws them smaller
@@ -163,11 +164,10 @@ class Crafting(PureWorld):
 
     def ends(self, demos: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """First and last observation of each demonstration, and how often each skill was done. int32 [demo, skill]"""
-        last, done = attempts.final(self, demos)
-        first, last = (
-            np.asarray(observe_many(self, pad(states)))[: len(done)] for states in (State(**demos.stored), last)
-        )
-        return first, last, done
+        final, done = attempts.final(self, demos)
+        first = observe_many(self, pad(State(**demos.stored)))
+        last = observe_many(self, pad(final))
+        return np.asarray(first)[: len(done)], np.asarray(last)[: len(done)], done
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
         """A random scene for each task. [task]"""

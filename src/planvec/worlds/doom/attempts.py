@@ -49,7 +49,8 @@ def attempt(level: Level, codes: np.ndarray, seeds: np.ndarray, noise: float) ->
         chance = wild[going, time]
         actions[going, time] = np.where(chance < 0, choose(level, state, targets), chance)
         state = step(level, state, actions[going, time])
-        visited[going], lengths[going] = state.visited, time + 1
+        visited[going] = state.visited
+        lengths[going] = time + 1
     return Attempts(agent, markers, actions, lengths, *_verdicts(visited, codes))
 
 
@@ -65,7 +66,8 @@ def retrace(level: Level, begin: State, actions: np.ndarray, lengths: np.ndarray
         going = going[left]
         state = step(level, state.take(left), actions[first_actions[going] + time])
         rows = first_steps[going] + time + 1
-        every.agent[rows], every.visited[rows] = state.agent, state.visited
+        every.agent[rows] = state.agent
+        every.visited[rows] = state.visited
     return every
 
 
@@ -75,7 +77,8 @@ def _draw(level: Level, seeds: np.ndarray, noise: float) -> tuple[np.ndarray, np
     As many for every task, so that an attempt does not depend on what is tried beside it.
     """
     most = PATIENCE * len(WAYPOINTS)
-    agents, markers = [], []
+    agents = []
+    markers = []
     wild = np.full((len(seeds), most), -1, np.int8)
     for row, seed in zip(wild, seeds.tolist(), strict=True):
         rng = np.random.default_rng(seed)

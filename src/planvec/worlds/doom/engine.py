@@ -29,7 +29,8 @@ ENGINE_ERRORS = (
     vizdoom.ViZDoomIsNotRunningException,
     vizdoom.ViZDoomUnexpectedExitException,
 )
-SMALL, LARGE = (160, 120), (320, 240)  # width and height; the engine has none smaller
+SMALL = (160, 120)  # width and height; the engine has none smaller
+LARGE = (320, 240)
 
 _GUARD = [sys.executable, "-IS", str(Path(__file__).with_name("guard.py"))]
 _SWEEP = [sys.executable, "-IS", str(Path(__file__).with_name("sweep.py"))]

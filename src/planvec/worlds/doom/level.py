@@ -18,7 +18,8 @@ SCALE = METRE * FIXED  # Doom's numbers, per metre: positions are whole numbers 
 
 WAYPOINTS = ("A", "B", "C", "D")
 CLOSET = (-4.0, -4.0)  # metres; where markers are that nobody is to see: the middle of a closed room of its own
-PLACE_MARKER, PLACE_AGENT = 1, 2  # scripts: (marker, x, y) with markers from 1, and (x, y, angle)
+PLACE_MARKER = 1  # a script: (marker, x, y), with markers from 1
+PLACE_AGENT = 2  # a script: (x, y, angle)
 
 Rectangle = tuple[float, float, float, float]  # metres: x0, y0, x1, y1
 Point = tuple[float, float]
@@ -75,7 +76,8 @@ class Level:
     @cached_property
     def solids(self) -> np.ndarray:
         """All that nobody can walk through, the world around included. Metres, [solid, 4]"""
-        low, high = -_OUTSIDE, self.side + _OUTSIDE
+        low = -_OUTSIDE
+        high = self.side + _OUTSIDE
         around = ((low, low, 0, high), (self.side, low, high, high), (low, low, high, 0), (low, self.side, high, high))
         return np.array([*around, *self.walls], np.float64)
 
@@ -116,7 +118,9 @@ class Level:
 
 def _four_rooms(room: float, wall: float, door: float, before: float) -> Level:
     """2×2 rooms with a doorway between any two neighbours; so far `before` it, on both sides, is a point to walk to."""
-    side, near, far = 2 * room + wall, room / 2, 3 * room / 2 + wall
+    side = 2 * room + wall
+    near = room / 2
+    far = 3 * room / 2 + wall
     corners = [(x, y) for x in (0, room + wall) for y in (0, room + wall)]
     rooms = tuple((x, y, x + room, y + room) for x, y in corners)
     gaps = (0, near - door / 2, near + door / 2, far - door / 2, far + door / 2, side)
@@ -135,13 +139,16 @@ LEVELS = {level.name: level for level in (_OPEN, _ROOMS)}
 
 def _edges(bounds: Rectangle, walls: tuple[Rectangle, ...]) -> list[tuple[Point, Point, tuple[int, int]]]:
     """Where free floor ends, as lines with the floor on their right, and where the wall there looks."""
-    xs = sorted({*bounds[::2], *(x for wall in walls for x in wall[::2])})
-    ys = sorted({*bounds[1::2], *(y for wall in walls for y in wall[1::2])})
+    xs = sorted({x for rectangle in (bounds, *walls) for x in rectangle[::2]})
+    ys = sorted({y for rectangle in (bounds, *walls) for y in rectangle[1::2]})
     cells = [(i, j) for i in range(len(xs) - 1) for j in range(len(ys) - 1)]
     free = {(i, j) for i, j in cells if not any(_covers(wall, xs[i], ys[j]) for wall in walls)}
     edges = []
     for i, j in sorted(free):
-        left, right, bottom, top = xs[i], xs[i + 1], ys[j], ys[j + 1]
+        left = xs[i]
+        right = xs[i + 1]
+        bottom = ys[j]
+        top = ys[j + 1]
         sides = {
             (1, 0): ((left, bottom), (left, top)),
             (0, -1): ((left, top), (right, top)),
@@ -167,7 +174,8 @@ def _thing(x: float, y: float, kind: int, tid: int) -> str:
 
 def _behavior() -> bytes:
     """The scripts as the engine's ACS machine reads them: code, then a table of where each script begins."""
-    code, table = b"", b""
+    code = b""
+    table = b""
     for number, words in _SCRIPTS.items():
         table += struct.pack("<3i", number, 8 + len(code), 3)
         code += struct.pack(f"<{len(words)}i", *words)
@@ -177,7 +185,8 @@ def _behavior() -> bytes:
 
 def _wad(lumps: dict[str, bytes]) -> bytes:
     """An archive: a header, the contents, a directory."""
-    content, directory = b"", b""
+    content = b""
+    directory = b""
     for name, lump in lumps.items():
         directory += struct.pack("<2i8s", 12 + len(content), len(lump), name.encode())
         content += lump

@@ -60,9 +60,11 @@ def waypoints(state: State) -> np.ndarray:
 
 def _walk(level: Level, agents: np.ndarray) -> np.ndarray:
     """Where they are a metre ahead, or as far as walls let them. [agent, 3] to [agent, 2]"""
-    places, strides = agents[:, :2].astype(np.int64), _STRIDE[agents[:, 2]]
+    places = agents[:, :2].astype(np.int64)
+    strides = _STRIDE[agents[:, 2]]
     solids = np.rint(level.solids * SCALE).astype(np.int64).reshape(-1, 2, 2)
-    lows, highs = solids[:, 0] - RADIUS, solids[:, 1] + RADIUS  # what is closed to the agent's middle: [solid, 2]
+    lows = solids[:, 0] - RADIUS  # from here …
+    highs = solids[:, 1] + RADIUS  # … to there a solid is closed to the agent's middle: [solid, 2]
     for _ in range(STRIDES):
         for axis in (0, 1):
             places[:, axis] = _slide(places, strides, axis, lows, highs)
@@ -71,7 +73,8 @@ def _walk(level: Level, agents: np.ndarray) -> np.ndarray:
 
 def _slide(places: np.ndarray, strides: np.ndarray, axis: int, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     """A stride along one axis, up to the first solid in the way. [agent]"""
-    here, across = places[:, axis, None], places[:, 1 - axis, None]
+    here = places[:, axis, None]
+    across = places[:, 1 - axis, None]
     in_line = (lows[:, 1 - axis] < across) & (across < highs[:, 1 - axis])
     most = np.where(in_line & (here <= lows[:, axis]), lows[:, axis], np.iinfo(np.int64).max).min(axis=1)
     least = np.where(in_line & (highs[:, axis] <= here), highs[:, axis], np.iinfo(np.int64).min).max(axis=1)

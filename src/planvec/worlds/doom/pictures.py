@@ -8,10 +8,14 @@ from planvec.worlds.doom.level import SCALE, WAYPOINTS, Level
 from planvec.worlds.doom.motion import HEADINGS, REACH
 from planvec.worlds.doom.sprites import COLOURS
 
-SIZE, GAP = 240, 8  # pixels: the map's side; between view and map
+SIZE = 240  # pixels of the map's side
+GAP = 8  # pixels between view and map
 _FINER = 2  # drawn so much larger, then made smaller: smooth edges
 _BORDER = 0.4  # metres around the level
-_FLOOR, _SEEN, _TRAIL, _AGENT = "#eceae2", "#dfdac4", "#7a7f7a", "#2b302c"
+_FLOOR = "#eceae2"
+_SEEN = "#dfdac4"
+_TRAIL = "#7a7f7a"
+_AGENT = "#2b302c"
 _VIEW = np.radians(45)  # to either side
 _ARROW = ((0.0, 0.65), (2.5, 0.6), (np.pi, 0.25), (-2.5, 0.6))  # an agent's outline: direction, metres
 

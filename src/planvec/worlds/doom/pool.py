@@ -12,7 +12,8 @@ from planvec.errors import InputError
 from planvec.worlds import pool
 from planvec.worlds.doom.motion import State
 
-IMAGE, PICTURE = (60, 80, 3), (240, 320, 3)  # what agents see, and what people do
+IMAGE = (60, 80, 3)  # what agents see
+PICTURE = (240, 320, 3)  # what people see
 
 
 def check_installed() -> None:

@@ -14,7 +14,8 @@ _ONE, _OTHER = np.triu_indices(len(WAYPOINTS) + 1, k=1)  # all pairs of things
 def random_scene(rng: np.random.Generator, level: Level) -> tuple[np.ndarray, np.ndarray]:
     """The agent and the markers of a State: int32 [3] and [4, 2]"""
     rooms = np.array(level.rooms)
-    low, high = rooms[:, :2] + MARGIN, rooms[:, 2:] - MARGIN
+    low = rooms[:, :2] + MARGIN
+    high = rooms[:, 2:] - MARGIN
     while True:
         room = rng.integers(len(rooms), size=(_AT_ONCE, len(WAYPOINTS) + 1))
         scenes = np.rint(SCALE * rng.uniform(low[room], high[room])).astype(np.int32)  # [scene, agent and markers, 2]

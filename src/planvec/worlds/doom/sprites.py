@@ -8,8 +8,12 @@ import numpy as np
 SPRITES = ("WPTA", "WPTB", "WPTC", "WPTD")  # as the engine names them
 COLOURS = ((255, 0, 0), (103, 223, 95), (0, 0, 255), (255, 235, 0))
 
-_WIDTH, _HEIGHT, _SIGN = 64, 128, 64  # pixels of half a map unit; the sign is a square on a post
-_POST, _RIM, _DOT = 7, 5, 4  # half the post's width; the sign's dark rim; a dot of a letter
+_WIDTH = 64  # pixels of half a map unit
+_HEIGHT = 128
+_SIGN = 64  # the side of the sign, a square on a post
+_POST = 7  # half the post's width
+_RIM = 5  # the sign's, which is dark
+_DOT = 4  # of a letter
 _INK = ((255, 255, 255), (0, 0, 0), (255, 255, 255), (0, 0, 0))
 _LETTERS = (
     (".###.", "#...#", "#...#", "#####", "#...#", "#...#", "#...#"),
@@ -66,5 +70,6 @@ def _letter(number: int) -> np.ndarray:
     """Where the letter is. bool [sign, sign]"""
     dots = np.array([[dot == "#" for dot in row] for row in _LETTERS[number]])
     large = dots.repeat(_DOT, axis=0).repeat(_DOT, axis=1)
-    top, left = (_SIGN - large.shape[0]) // 2, (_SIGN - large.shape[1]) // 2
+    top = (_SIGN - large.shape[0]) // 2
+    left = (_SIGN - large.shape[1]) // 2
     return np.pad(large, ((top, _SIGN - top - large.shape[0]), (left, _SIGN - left - large.shape[1])))

@@ -130,7 +130,8 @@ class Doom(HostedWorld):
 
     def ends(self, demos: Recording) -> tuple[Observation, Observation, np.ndarray]:
         states = self._retrace(demos)
-        first, last = states.take(demos.first_steps), states.take(demos.last_steps)
+        first = states.take(demos.first_steps)
+        last = states.take(demos.last_steps)
         return self.observe(first), self.observe(last), last.visited.astype(np.int32)
 
     def asked(self, tasks: Sequence[Task]) -> np.ndarray:
@@ -165,8 +166,8 @@ class Doom(HostedWorld):
 
     def draw(self, step: Any, trail: np.ndarray | None = None) -> np.ndarray:
         """What the agent sees, in better quality, beside a map; `trail`: where it has been, as in a State."""
-        agent, markers, visited = (np.asarray(part)[None] for part in _state(step))
-        state = State(agent, markers, visited)
+        one = _state(step)
+        state = State(agent=one.agent[None], markers=one.markers[None], visited=one.visited[None])
         return self._picture(self.camera.draw(state)[0], state, trail)
 
     def film(self, steps: Any, actions: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -191,7 +192,8 @@ class DoomSession(Session):
     """Episodes under way. Moving is arithmetic; only observing takes an engine, where something has moved."""
 
     def __init__(self, world: Doom, states: State) -> None:
-        self._world, self._states = world, states
+        self._world = world
+        self._states = states
         self._seen: Observation | None = None
         self._moved = np.ones(len(states.agent), bool)  # since they were seen
 
@@ -207,8 +209,11 @@ class DoomSession(Session):
     def step(self, actions: np.ndarray, going: np.ndarray) -> np.ndarray:
         """Nothing can break down here, as an engine that does is replaced."""
         moved = step(self._world.level, self._states.take(going), np.asarray(actions)[going])
-        parts = zip(self._states, moved, strict=True)
-        self._states = State(*(_replaced(part, going, new) for part, new in parts))
+        self._states = State(
+            agent=_replaced(self._states.agent, going, moved.agent),
+            markers=_replaced(self._states.markers, going, moved.markers),
+            visited=_replaced(self._states.visited, going, moved.visited),
+        )
         self._moved = self._moved | going
         return np.ones(len(going), bool)
 

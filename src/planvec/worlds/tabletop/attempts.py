@@ -29,7 +29,9 @@ def attempt(simulator: Simulator, task: Task, seed: Sequence[int], noise: float)
     Everything random about it follows from the seed.
     """
     rng = np.random.default_rng(seed)
-    states, actions, index = [simulator.place(random_layout(rng, task))], [], 0
+    states = [simulator.place(random_layout(rng, task))]
+    actions = []
+    index = 0
     while len(actions) < PATIENCE * len(task):
         action, index = follow(positions(states[-1]), task, index)
         if action is None:
@@ -72,8 +74,14 @@ def make_attempts(simulator: Simulator, codes: np.ndarray, seeds: np.ndarray, no
         task = tuple(SKILLS[skill] for skill in code if skill != NO_SKILL)
         steps, actions, status, extras = _try(simulator, task, seed.tolist(), float(error))
         results.append((_pad(steps, most + 1), _pad(actions, most), len(actions), status, extras))
-    steps, actions, *numbers = zip(*results, strict=True)
-    return Attempts(np.stack(steps), np.stack(actions), *(np.array(column, np.int32) for column in numbers))
+    steps, actions, lengths, status, extras = zip(*results, strict=True)
+    return Attempts(
+        steps=np.stack(steps),
+        actions=np.stack(actions),
+        lengths=np.array(lengths, np.int32),
+        status=np.array(status, np.int32),
+        extras=np.array(extras, np.int32),
+    )
 
 
 def _try(

@@ -63,7 +63,8 @@ class Camera:
         if view not in views:
             raise InputError(f"the table is seen from {' or '.join(views)}, not '{view}'")
         viewpoint = mujoco.MjvCamera()
-        viewpoint.type, viewpoint.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, views.index(view)
+        viewpoint.type = mujoco.mjtCamera.mjCAMERA_FIXED
+        viewpoint.fixedcamid = views.index(view)
         return viewpoint
 
 

@@ -83,7 +83,8 @@ def _place_in_corner(scene: Scene, skill: Skill, holds: bool) -> Step | None:
 
 def _stack(scene: Scene, skill: Skill, holds: bool) -> Step | None:
     """A base in the box or on the lid goes to the table first: the box could not be closed."""
-    cube, base = CUBES.index(skill.cube), CUBES.index(skill.base)
+    cube = CUBES.index(skill.cube)
+    base = CUBES.index(skill.base)
     obstacles = [base] if _is_on(scene, base, BOX_AT) or _is_on(scene, base, LID_AT) else []
     if holds and not obstacles:
         return None

@@ -101,7 +101,8 @@ def _first_above(length: float) -> int:
     return max(0, int(length / PITCH + 1))
 
 
-_CUBES, _LID = _Grid(CUBE, CUBE_HOME), _Grid(LID[0], LID_HOME)
+_CUBES = _Grid(CUBE, CUBE_HOME)
+_LID = _Grid(LID[0], LID_HOME)
 
 
 def random_layout(rng: np.random.Generator, task: Task = ()) -> np.ndarray:

@@ -11,19 +11,27 @@ import numpy as np
 from planvec.data.recordings import starts_of
 from planvec.worlds.tabletop.geometry import CUBES, FINGER, FINGER_TRAVEL, GRIPPER, TABLE
 
-THICKNESS, WIDTH, BELOW = 2 * FINGER[0], FINGER[1], FINGER[2]
-PLATE, HANDLE = len(CUBES) + 5, len(CUBES) + 6  # the solids are the cubes, the box's five, the lid's two
+THICKNESS = 2 * FINGER[0]
+WIDTH = FINGER[1]
+BELOW = FINGER[2]
+# The solids are the cubes, the box's five, the lid's two.
+PLATE = len(CUBES) + 5
+HANDLE = len(CUBES) + 6
 GRASPABLE = (*range(len(CUBES)), HANDLE)
 
 AIM = 0.004  # how far outside its footprint a thing may be aimed at
 GAP = 0.0015  # what a finger leaves free beside and below it on its way down
 PUT_DOWN = 0.002  # how far above its support a thing is let go
 RELEASE = 0.004  # how far the fingers open to let go
-CLEARANCE, ASIDE = 0.02, 0.005  # what stays free below and beside the hand when it travels
-CLOSING, OPENING, SETTLING = 0.10, 0.06, 0.06  # seconds
+CLEARANCE = 0.02  # metres that stay free below the hand when it travels …
+ASIDE = 0.005  # … and beside it
+CLOSING = 0.10  # seconds
+OPENING = 0.06
+SETTLING = 0.06
 
 STEP = 0.005  # seconds from one goal for the joints to the next: a goal held for longer jerks things out of the hand
-LOADED, FREE = 20.0, 50.0  # metres/second², the hand's greatest acceleration with something in it, and with nothing
+LOADED = 20.0  # metres/second², the hand's greatest acceleration with something in it …
+FREE = 50.0  # … and with nothing
 
 
 class Pose(NamedTuple):
@@ -83,7 +91,8 @@ def trajectory(start: Pose, poses: list[Pose]) -> np.ndarray:
     step = np.arange(total.sum()) - np.repeat(starts_of(total), total) + 1
     along = np.minimum(step / np.maximum(np.repeat(moves, total), 1), 1)[:, None]
     smooth = along * along * (3 - 2 * along)
-    begins, ends = np.repeat(begins, total, axis=0), np.repeat(ends, total, axis=0)
+    begins = np.repeat(begins, total, axis=0)
+    ends = np.repeat(ends, total, axis=0)
     return np.concatenate([begins[:, :3] + smooth * (ends[:, :3] - begins[:, :3]), ends[:, 3:5]], axis=1)
 
 
@@ -106,15 +115,18 @@ EMPTY_HAND = _fingers(FINGER_TRAVEL)
 def _top_below(solids: Solids, load: Load, *places: Pose, aside: float = ASIDE) -> float:
     """The height of the highest part below the load, at the places and anywhere in their rectangle; 0 for none."""
     points = np.array([place[:2] for place in places])
-    low, high = points.min(axis=0) + load.low[:2] - aside, points.max(axis=0) + load.high[:2] + aside
+    low = points.min(axis=0) + load.low[:2] - aside
+    high = points.max(axis=0) + load.high[:2] + aside
     below = np.all((solids.low[:, :2] < high) & (solids.high[:, :2] > low), axis=1)
     return float(solids.high[below, 2].max(initial=0.0))
 
 
 def _grasp(solids: Solids, target: int, x: float, y: float) -> Pose | None:
     """Where to grasp a part: at the point, or the nearest one where the fingers hold it. None: they have no room."""
-    low, high = solids.low[target], solids.high[target]
-    middle, half = (low + high) / 2, (high - low) / 2
+    low = solids.low[target]
+    high = solids.high[target]
+    middle = (low + high) / 2
+    half = (high - low) / 2
     leeway = np.maximum((FINGER_TRAVEL - GAP - half[0], half[1] - WIDTH), 0)
     x, y = np.clip((x, y), middle[:2] - leeway, middle[:2] + leeway).tolist()
     beside = (solids.low[:, 1] < y + WIDTH) & (solids.high[:, 1] > y - WIDTH) & (solids.high[:, 2] > middle[2] - BELOW)
@@ -171,7 +183,8 @@ def _hop(solids: Solids, load: Load, start: Pose, end: Pose) -> list[Pose]:
 
 def _grope(solids: Solids, start: Pose, x0: float, y0: float, x1: float, y1: float) -> list[Pose]:
     """The motions with nothing to grasp: the hand closes just above whatever is there, and goes on."""
-    pick, drop = (_on_table(EMPTY_HAND, x, y, opening=GRIPPER) for x, y in ((x0, y0), (x1, y1)))
+    pick = _on_table(EMPTY_HAND, x0, y0, opening=GRIPPER)
+    drop = _on_table(EMPTY_HAND, x1, y1, opening=GRIPPER)
     pick = pick._replace(z=_top_below(solids, EMPTY_HAND, pick) + GAP + BELOW)
     rise, across, _ = _hop(solids, EMPTY_HAND, pick, drop)
     return [*_hop(solids, EMPTY_HAND, start, pick), _shut(pick, CLOSING), rise, across]

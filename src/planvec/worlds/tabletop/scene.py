@@ -31,7 +31,8 @@ from planvec.worlds.tabletop.geometry import (
 from planvec.worlds.tabletop.motion import STEP
 
 COLOURS = {"red": ".86 .20 .18", "blue": ".17 .42 .84", "green": ".20 .64 .33", "white": ".97 .97 .95"}
-FINGER_LENGTH, PALM = 0.055, 0.014  # from the grip up to the palm; half the palm's height
+FINGER_LENGTH = 0.055  # from the grip up to the palm
+PALM = 0.014  # half its height
 RIM = 0.005  # half the thickness and half the height of the rim that shows where the walls are
 MARK = CUBE + 0.008  # half the side of the mark in a cube's corner
 SURFACE = 'friction="1 .01 .0001" solref=".008 1" condim="3"'
@@ -120,7 +121,8 @@ _ACTUATORS = """
 def _table() -> str:
     """The ground and the walls, and what is seen of them."""
     x, y = TABLE
-    rim_x, rim_y = x + RIM, y + RIM
+    rim_x = x + RIM
+    rim_y = y + RIM
     marks = (
         f'<geom class="seen" size="{MARK} {MARK} .0004" pos="{at[0]} {at[1]} .0002" rgba="{COLOURS[name]} .45"/>'
         for name, at in CORNERS.items()
@@ -150,7 +152,9 @@ def _cube(name: str) -> str:
 
 def _box() -> str:
     """A floor and four walls; the box's position is the middle of its foot."""
-    side, outer, middle = BOX_INNER + BOX_WALL, BOX_INNER + 2 * BOX_WALL, BOX_HEIGHT / 2
+    side = BOX_INNER + BOX_WALL
+    outer = BOX_INNER + 2 * BOX_WALL
+    middle = BOX_HEIGHT / 2
     return f"""
     <body name="box">
       <freejoint name="box"/>
@@ -175,7 +179,8 @@ def _lid() -> str:
 
 def _arm() -> str:
     """Base, two links, a hand that hangs from the wrist, and two fingers that close along the table's x axis."""
-    column, palm = SHOULDER / 2 - 0.02, FINGER_LENGTH + PALM - HAND
+    column = SHOULDER / 2 - 0.02
+    palm = FINGER_LENGTH + PALM - HAND
     return f"""
     <body name="base" pos="{BASE[0]} {BASE[1]} 0" childclass="arm">
       <geom type="cylinder" material="dark" size=".07 .012" pos="0 0 .012"/>

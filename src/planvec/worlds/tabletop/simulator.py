@@ -20,14 +20,16 @@ from planvec.worlds.tabletop.scene import scene
 
 HOME = Pose(0.0, 0.08, 0.22, 0.0, 0.0)  # where the hand waits at first
 SETTLE = 20  # steps after things were set down by nobody's hand
-STILL, LONGEST_WAIT = 0.02, 200  # metres or radians a second that count as rest, and steps to wait for it at most
+STILL = 0.02  # metres or radians a second that count as rest
+LONGEST_WAIT = 200  # steps to wait for it
 WATCH = round(1 / (25 * STEP))  # steps from one picture to the next
 OFF_TABLE = 0.01  # how far outside the table a thing's middle may be and still be believed
 
 # What else MuJoCo counts as state, such as the time and outside forces, is nought here or does not matter.
 _STATE = sum(int(getattr(mujoco.mjtState, f"mjSTATE_{part}")) for part in ("QPOS", "QVEL", "WARMSTART", "CTRL"))
 _UPRIGHT = (1.0, 0.0, 0.0, 0.0)
-_PLACES, _SPEEDS = 7 * len(OBJECTS), 6 * len(OBJECTS)  # how many of the places and speeds are the objects'
+_PLACES = 7 * len(OBJECTS)  # how many of the places are the objects' …
+_SPEEDS = 6 * len(OBJECTS)  # … and of the speeds
 
 
 def check_numbers(values: Any, shape: tuple[int | str, ...], what: str) -> np.ndarray:

@@ -18,7 +18,9 @@ LID_TOLERANCE = 0.02  # the same for the lid from the middle of the box
 HEIGHT_TOLERANCE = 0.01  # how far from its support's height a thing may be, and still rest on it
 MOVED = 0.01  # an object that an action shifts by more has been moved
 
-PLACE_IN_CORNER, STACK, PLACE_IN_BOX = "PlaceInCorner", "Stack", "PlaceInBox"
+PLACE_IN_CORNER = "PlaceInCorner"
+STACK = "Stack"
+PLACE_IN_BOX = "PlaceInBox"
 
 
 class Skill(NamedTuple):
@@ -31,17 +33,16 @@ class Skill(NamedTuple):
         return f"{self.family}({self.cube})" if self.base is None else f"{self.family}({self.cube},{self.base})"
 
 
-_SKILLS = (
-    *(Skill(PLACE_IN_CORNER, cube) for cube in CUBES),
-    *(Skill(STACK, cube, base) for cube, base in permutations(CUBES, 2)),
-    *(Skill(PLACE_IN_BOX, cube) for cube in CUBES),
-)
+_SKILLS = [Skill(PLACE_IN_CORNER, cube) for cube in CUBES]
+_SKILLS += [Skill(STACK, cube, base) for cube, base in permutations(CUBES, 2)]
+_SKILLS += [Skill(PLACE_IN_BOX, cube) for cube in CUBES]
 BY_NAME = {skill.name: skill for skill in _SKILLS}
 SKILLS = tuple(BY_NAME)
-TASKS: tuple[Task, ...] = (*((skill,) for skill in SKILLS), *product(SKILLS, repeat=2))
+TASKS: tuple[Task, ...] = (*product(SKILLS, repeat=1), *product(SKILLS, repeat=2))
 LID_ON = len(SKILLS)  # a goal has an entry for each skill, and this one
 
-BOX_AT, LID_AT = OBJECTS.index("box"), OBJECTS.index("lid")
+BOX_AT = OBJECTS.index("box")
+LID_AT = OBJECTS.index("lid")
 _CUBE_OF = np.array([CUBES.index(skill.cube) for skill in _SKILLS])
 _STACKED = [(CUBES.index(skill.cube), CUBES.index(skill.base)) for skill in _SKILLS if skill.base]
 _CUBE, _BASE = np.array(_STACKED).T

@@ -24,7 +24,8 @@ from planvec.worlds.tabletop.skills import LID_ON, SKILLS, closed, compatible, g
 # Three times the expert's mean number of actions, rounded up: 1.8 for a skill, 3.7 for a task of two, 3.2 for two that
 # can hold together.
 HORIZONS = {(1,): 6, (2,): 12, (1, 1): 10}
-DRAWS, LEAST_DRAW = 100, 64  # of parts for sums, before giving up; and how many are drawn at once, at least
+DRAWS = 100  # of parts for sums, before giving up
+LEAST_DRAW = 64  # parts that are drawn at once, at least
 ATTEMPTS = 256  # made at once: a second or two of work
 PICTURE = (320, 240)  # width and height
 SKIPPED = 2  # of so many pictures that the simulator offers, one is in a film
@@ -121,7 +122,7 @@ class Tabletop(HostedWorld):
         """All of the skills' relations where they can hold together, else what is left of them when they are done in
         order; and the box closed. int32 [task, 21]"""
         wanted = [set(task) if compatible(task) else set(outcome(task)) for task in tasks]
-        return np.array([[*(skill in names for skill in SKILLS), True] for names in wanted], np.int32)
+        return np.array([[skill in names for skill in SKILLS] + [True] for names in wanted], np.int32)
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> np.ndarray:
         """States of the simulator. [task, state]"""
