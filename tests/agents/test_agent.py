@@ -66,6 +66,8 @@ def test_a_stop_is_said_beside_the_action():
     """Where its logit is above zero, whichever the action and however it is chosen."""
     model = agent("cpv-plain")
     model = eqx.tree_at(lambda model: model.policy.head, model, Stopping(model.policy.head, 64, key=jax.random.key(5)))
+    weight = model.policy.head.head.linear.weight / 100  # so that the best action is not the only one that is drawn
+    model = eqx.tree_at(lambda model: model.policy.head.head.linear.weight, model, weight)
     first, now = images(2, n=8)
     plans, key = encode(model, *images(2, n=8, seed=1)), jax.random.key(6)
     ending = outputs(model, first, now, plans)
@@ -76,6 +78,7 @@ def test_a_stop_is_said_beside_the_action():
         np.testing.assert_array_equal(stop, ending.stop > jnp.median(ending.stop))
         head = model.policy.head.head
         np.testing.assert_array_equal(action, head.greedy(ending.action) if greedy else head.sample(ending.action, key))
+    assert np.any(action != head.greedy(ending.action))
     for i in range(8):
         one = model.act(first[i], now[i], model.wrap(plans[i]), key, greedy=True)
         assert one.stop == stop[i] and one.action == head.greedy(ending.action)[i]

@@ -943,7 +943,7 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
             "the expert does by the way what was not asked for",
             "asked | keep_extras)",
             "asked | True)",
-            "worlds/crafting/test_expert.py::test_choices_are_first_steps_of_shortest_paths",
+            "worlds/crafting/test_expert.py::test_what_was_not_asked_for_is_walked_around",
         ),
     ],
     "worlds/crafting/world.py": [
@@ -1197,7 +1197,7 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
             "what is taken away is not in the scene",
             "total = Expression(expression.text, reduce(",
             "return skills_of(expression, demos); total = Expression(expression.text, reduce(",
-            "playground/test_visits.py::test_what_is_taken_away_could_have_been_done",
+            "playground/test_terms.py::test_a_scene_offers_what_is_taken_away_too",
         ),
     ],
     "playground/visits.py": [

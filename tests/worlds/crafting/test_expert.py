@@ -60,6 +60,16 @@ def test_choices_are_first_steps_of_shortest_paths(board, task, keep_extras):
         assert set(np.asarray(actions).tolist()) == expected  # every tie is drawn, and nothing else
 
 
+def test_what_was_not_asked_for_is_walked_around():
+    """Bread between the agent and its tree would be eaten by walking straight on."""
+    board = state({(5, 6): "bread", (5, 8): "tree"}, (5, 5), "axe")
+    codes, words = encode_tasks([("ChopTree",), ("EatBread",)], RULES.skills), np.arange(12, dtype=np.uint32)
+    (around, _), (straight, _) = (choices(board, code, words, False) for code in codes)
+    assert set(np.asarray(around).tolist()) == {0, 1} and set(np.asarray(straight).tolist()) == {3}
+    (kept, _) = choices(board, codes[0], words, True)
+    assert set(np.asarray(kept).tolist()) == {3}
+
+
 def test_ticking_off():
     task = np.array([0, 3, 0, -1], np.int8)
     left = np.array([True, True, True, False])
