@@ -81,7 +81,8 @@ def _xminigrid() -> dict[str, Rollout]:
 
         return partial(_rollout, env.num_actions(params), partial(env.reset, params), step)
 
-    name, (env, params) = "XLand-MiniGrid FourRooms", xminigrid.make("MiniGrid-FourRooms")
+    name = "XLand-MiniGrid FourRooms"
+    env, params = xminigrid.make("MiniGrid-FourRooms")
     env = GymAutoResetWrapper(env)  # inside the other, as in its README: one picture a step
     return {f"{name}, 7×7 symbols": rollout(env), f"{name}, 224×224 images": rollout(Images(env))}
 

@@ -77,7 +77,8 @@ def _place_in_corner(scene: Scene, skill: Skill, holds: bool) -> Step | None:
     """None where all is done but to close the box; so below."""
     if holds:
         return None
-    cube, (x, y) = CUBES.index(skill.cube), CORNERS[skill.cube]
+    cube = CUBES.index(skill.cube)
+    x, y = CORNERS[skill.cube]
     return Step(cube, _on(scene, cube) + _movable_near(scene, x, y, CUBE + CORNER_ROOM, cube), (x, y))
 
 
