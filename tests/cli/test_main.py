@@ -181,11 +181,11 @@ def test_who_may_end_an_episode_is_told_with_its_scores(stop, ends, monkeypatch,
 
     monkeypatch.setattr(console, "evaluate", evaluate)
     monkeypatch.setattr(console, "random_trial", lambda *_: None)
-    planvec("evaluate", "crafting", "--stop", stop, monkeypatch=monkeypatch)
+    planvec("evaluate", "crafting-cpv-full", "--stop", stop, monkeypatch=monkeypatch)
     printed = capsys.readouterr().out
     assert ends in " ".join(printed.split()) and all(share in printed for share in ("75", "50", "25"))
     assert ("paper's" in printed) == (stop != "probe")  # figures of another kind do not stand beside the paper's
-    planvec("evaluate", "crafting", "--stop", stop, "--json", monkeypatch=monkeypatch)
+    planvec("evaluate", "crafting-cpv-full", "--stop", stop, "--json", monkeypatch=monkeypatch)
     assert json.loads(capsys.readouterr().out)["stop"] == stop and set(asked) == {stop}
 
 

@@ -69,8 +69,11 @@ class Agent(eqx.Module):
 
     def choose(self, first: Observation, now: Observation, plans: Values, key: Array, greedy: bool = False) -> Choice:
         """An action or a stop in each of a batch of moments, each in its own episode."""
+        return self.decide(self.outputs(first, now, plans), key, greedy)
+
+    def decide(self, outputs: Any, key: Array, greedy: bool = False) -> Choice:
+        """What the head makes of its outputs."""
         head = self.policy.head
-        outputs = self.outputs(first, now, plans)
         return Choice(head.greedy(outputs) if greedy else head.sample(outputs, key), head.stops(outputs))
 
     def finished(self, first: Observation, now: Observation, plans: Values) -> Array:

@@ -233,7 +233,8 @@ class VectorEncoder(Encoder):
         return x
 
 
-OF_IMAGES, OF_WAYPOINTS = 256, 256  # numbers that are made of each
+OF_IMAGES = 256  # numbers that are made of images …
+OF_WAYPOINTS = 256  # … and of waypoints
 UNITS = np.array([4, 4, 1], np.float32)  # waypoints are divided by this: metres, so that flags count as much as places
 
 

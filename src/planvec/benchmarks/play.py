@@ -26,7 +26,8 @@ except ModuleNotFoundError as error:
 
 SECONDS = 5.0  # of watching
 AHEAD = 24  # steps asked for before they are seen, as by the page
-PLAN, LONG = "A + B", "4*A + 4*B"  # the second where what was done can be done again: takes a while
+PLAN = "A + B"
+LONG = "4*A + 4*B"  # where what was done can be done again: takes a while
 
 
 class _Closed(Exception):

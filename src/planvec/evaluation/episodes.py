@@ -20,7 +20,6 @@ import numpy as np
 from jax import Array
 
 from planvec.agents import Agent
-from planvec.agents.agent import Choice
 from planvec.agents.kernels import on_cpu
 from planvec.errors import InputError
 from planvec.worlds.protocol import PureWorld, Session, World, take
@@ -106,7 +105,7 @@ class _Acting(eqx.Module):
 
         def choose(agent: Agent, first: Any, now: Any, plans: Any, going: Any) -> tuple[Any, Array]:
             if some and len(going) > BLOCK:
-                action, stop = _choose_in_blocks(agent, (first, now, plans), going, own, self.greedy)
+                action, stop = agent.decide(_look_in_blocks(agent, (first, now, plans), going), own, self.greedy)
             else:
                 action, stop = agent.choose(first, now, plans, own, self.greedy)
             match self.stop:
@@ -120,20 +119,19 @@ class _Acting(eqx.Module):
         return _join(jax.vmap(choose)(self.agents, self.first, now, self.plans, going))
 
 
-def _choose_in_blocks(agent: Agent, seen: tuple[Any, Any, Any], going: Any, key: Array, greedy: bool) -> Choice:
-    """For the episodes that go on, BLOCK at a time; zeros for the others. A few episodes outlast most by far, and on a
-    CPU a network costs as much for each."""
+def _look_in_blocks(agent: Agent, seen: tuple[Any, Any, Any], going: Any) -> Any:
+    """The head's outputs for the episodes that go on, BLOCK at a time; zeros for the others. A few outlast most by far,
+    and on a CPU a network costs as much for each."""
     order = jnp.argsort(~going)
 
-    def block(number: Array, choices: Choice) -> Choice:
+    def block(number: Array, outputs: Any) -> Any:
         rows = jax.lax.dynamic_slice(order, (number * BLOCK,), (BLOCK,))
-        first, now, plans = take(seen, rows)
-        made = agent.choose(first, now, plans, jax.random.fold_in(key, number), greedy)
-        return jax.tree.map(lambda whole, some: whole.at[rows].set(some), choices, made)
+        part = agent.outputs(*take(seen, rows))
+        return jax.tree.map(lambda whole, some: whole.at[rows].set(some), outputs, part)
 
-    outline = jax.eval_shape(lambda first, now, plans: agent.choose(first, now, plans, key, greedy), *seen)
-    none = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outline)
-    return jax.lax.fori_loop(0, (jnp.sum(going) + BLOCK - 1) // BLOCK, block, none)
+    outline = jax.eval_shape(agent.outputs, *seen)
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outline)
+    return jax.lax.fori_loop(0, (jnp.sum(going) + BLOCK - 1) // BLOCK, block, zeros)
 
 
 Steps = Iterator[

@@ -21,6 +21,7 @@ from planvec.errors import InputError
 from planvec.tasks import NO_SKILL, Task, check_seed, decode_tasks, encode_tasks, parse_task
 from planvec.worlds.crafting import attempts, render
 from planvec.worlds.crafting.attempts import pad, round_up
+from planvec.worlds.crafting.doable import doable
 from planvec.worlds.crafting.rules import ACTIONS, CELLS, KIND, NEIGHBOUR, NOTHING, RULES, SIZE, AnyArray, Rules, State
 from planvec.worlds.protocol import Board, Player, Progress, PureWorld, no_progress, take
 from planvec.worlds.spaces import Images
@@ -30,6 +31,8 @@ MOST = 24  # … which is filled up to a number between these
 TILE = 16  # the grey of an empty cell in the agent's picture …
 AGENT = (110, 110, 110)  # … and what the agent adds at its centre
 ON_PAGE = 64  # pixels of a cell on a page's sheet; the page draws them smaller
+DENSE = 32  # skills; of 1,000 scenes of 16 there was none that could not be done
+REDRAWN = 10  # times at most that a scene is drawn anew
 HORIZONS = {1: 90, 2: 90, 4: 160, 8: 280, 16: 550}  # steps allowed, by number of skills; from the paper
 
 
@@ -170,11 +173,29 @@ class Crafting(PureWorld):
         return np.asarray(first)[: len(done)], np.asarray(last)[: len(done)], done
 
     def scenes(self, tasks: Sequence[Task], seed: Sequence[int]) -> State:
-        """A random scene for each task. [task]"""
+        """A random scene for each task, in which there is what it takes. [task]
+
+        On boards so full that an agent may begin walled in, those that an expert cannot do are drawn anew.
+        """
         codes = encode_tasks(tasks, self.skills)
         self.check_tasks(codes)
+        scenes = self._draw_scenes(codes, seed)
+        rows = np.flatnonzero((codes != NO_SKILL).sum(axis=1) >= DENSE)
+        for number in range(REDRAWN if len(rows) else 0):
+            rows = rows[~self._doable(take(scenes, rows), codes[rows], (*seed, number))]
+            if not len(rows):
+                break
+            fresh = self._draw_scenes(codes[rows], (*seed, number + 1))
+            scenes = jax.tree.map(lambda old, new, rows=rows: _put(old, rows, new), scenes, fresh)
+        return scenes
+
+    def _doable(self, scenes: State, codes: np.ndarray, seed: Sequence[int]) -> np.ndarray:
+        wanted = np.asarray(count_many(self, codes))
+        return doable(self, scenes, wanted, self.horizon([codes.shape[1]]), random_key(*seed))
+
+    def _draw_scenes(self, codes: np.ndarray, seed: Sequence[int]) -> State:
         scenes = reset_many(self, random_key(*seed), pad(codes))
-        return take(jax.tree.map(np.asarray, scenes), slice(len(tasks)))
+        return take(jax.tree.map(np.asarray, scenes), slice(len(codes)))
 
     def demonstrate(
         self, task: str | Iterable[str], seed: int = 0, noise: float = 0.0, extras: str = "discard"
@@ -302,6 +323,18 @@ def step_many(world: Crafting, states: State, actions: Array) -> tuple[State, Ar
 @partial(jax.jit, static_argnames="world")
 def observe_many(world: Crafting, states: State) -> Array:
     return jax.vmap(world.observe)(states)
+
+
+@partial(jax.jit, static_argnames="world")
+def count_many(world: Crafting, tasks: Array) -> Array:
+    return jax.vmap(world.count_skills)(tasks)
+
+
+def _put(rows: np.ndarray, where: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Rows, some of them replaced."""
+    changed = rows.copy()
+    changed[where] = others
+    return changed
 
 
 def random_key(*numbers: int) -> Array:
