@@ -11,7 +11,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.cli.console import WORLD, Update, log, out, progress, random_trials, say, score_all, scores_table
-from planvec.data.pairs import NOISE, PairSet
+from planvec.data.samples import Samples
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
 from planvec.training.config import Config, named
@@ -32,7 +32,8 @@ class Train:
     out: Annotated[Path | None, named("FOLDER")] = None
     """The run's folder: config, metrics, weights."""
     data: Annotated[Path | None, named("FOLDER")] = None
-    """A folder made by `planvec collect`; without it, the world's usual number of pairs is collected into OUT-data."""
+    """A folder made by `planvec collect`; without it, the world's usual number of pairs (or as much play) is collected
+    into OUT-data."""
     episodes: int = 100
     """Episodes for each condition when the trained agent is scored; 0 leaves it out."""
     deterministic: bool = False
@@ -46,10 +47,10 @@ class Train:
 
         config = self.config.resolved()
         world = make(config.world)
-        data = self.data or collect(world, config.world, self.out)
+        data = self.data or collect(world, config, self.out)
         with progress("loading the demonstrations", 0, "steps") as update:
-            pairs = folders.load(data, world, update)
-        agent = train(config, self.out, world, pairs, folders.describe(data, world), self.deterministic)
+            samples = (folders.load_play if config.plays else folders.load)(data, world, update)
+        agent = train(config, self.out, world, samples, folders.describe(data, world), self.deterministic)
         if isinstance(agent, EmbeddingAgent):
             make_probe(agent, world, self.out)
         if self.episodes:
@@ -82,18 +83,20 @@ class Probe:
         make_probe(agent, make(config.world), folder, self.demos, self.seed)
 
 
-def collect(world: World, name: str, run: Path) -> Path:
-    """The world's usual demonstrations, in a folder beside the run's."""
+def collect(world: World, config: Config, run: Path) -> Path:
+    """The world's usual demonstrations, or as much play, in a folder beside the run's."""
     from planvec.data import folders
 
     folder = run.with_name(run.name + "-data")
-    recipe = folders.Recipe(world=name, pairs=world.pairs, skills=world.sizes, noise=NOISE, extras="discard", seed=0)
-    with progress(f"collecting {name}", recipe.pairs, "pairs") as update:
+    recipe = folders.usual(config.world, world, config.plays)
+    with progress(f"collecting {config.world}", recipe.count, folders.HELD[recipe.format].unit) as update:
         folders.ensure(recipe, folder, world, update)
     return folder
 
 
-def train(config: Config, run: Path, world: World, pairs: PairSet, data: dict[str, Any], deterministic: bool) -> Agent:
+def train(
+    config: Config, run: Path, world: World, samples: Samples, data: dict[str, Any], deterministic: bool
+) -> Agent:
     """Train one agent, with a bar."""
     from planvec.training import loop
 
@@ -101,7 +104,7 @@ def train(config: Config, run: Path, world: World, pairs: PairSet, data: dict[st
         display = Display(config.agent, update)
         try:
             [agent] = loop.train(
-                [config], [run], pairs, data, display.watch, partial(glance, world), display.tick, deterministic
+                [config], [run], samples, data, display.watch, partial(glance, world), display.tick, deterministic
             )
         except KeyboardInterrupt:
             log.print(f"stopped after {display.reached} updates, which are safe; the same command goes on from there")
