@@ -41,6 +41,18 @@ def test_collect_and_inspect(tmp_path, monkeypatch, capsys):
     assert "complete already" in capsys.readouterr().err
 
 
+def test_collect_play(tmp_path, monkeypatch, capsys):
+    collect = ("collect", "crafting", "--play", "--recordings", 6, "--skills", 5, "--out", tmp_path / "play")
+    planvec(*collect, monkeypatch=monkeypatch)
+    assert "6 recordings in" in capsys.readouterr().out
+    planvec("collect", "--inspect", tmp_path / "play", monkeypatch=monkeypatch)
+    assert "6 recordings of play" in capsys.readouterr().out
+    train = ("train", "crafting", "--data", tmp_path / "play", "--out", tmp_path / "run")
+    planvec(*train, monkeypatch=monkeypatch, code=2)
+    assert "play, and no pairs: train on it with --segments random" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -48,6 +60,8 @@ def test_collect_and_inspect(tmp_path, monkeypatch, capsys):
         (("collect", "mars", "--out", "x"), "no world is called 'mars'"),
         (("collect", "crafting", "--out", "x", "--skills", "4-2"), "write for example"),
         (("collect", "crafting", "--out", "x", "--noise", "2"), "noise"),
+        (("collect", "crafting", "--out", "x", "--recordings", "4"), "add --play"),
+        (("collect", "crafting", "--out", "x", "--play", "--pairs", "4"), "play has no pairs"),
         (("collect", "--inspect", "nowhere"), "nowhere"),
         (("render", "crafting", "--task", "Fly", "--gif", "x.gif"), "no skill is called 'Fly'"),
         (("render", "crafting"), "--gif"),
@@ -63,6 +77,7 @@ def test_collect_and_inspect(tmp_path, monkeypatch, capsys):
         (("measure",), "say which agent"),
         (("probe", "./mars"), "mars is not a run"),
         (("train", "crafting"), "say where to"),
+        (("train", "crafting", "--jitter", "2", "--out", "x"), "--segments random"),
         (("train", "crafting", "--agent", "gpt", "--out", "x"), "there is no agent 'gpt'"),
         (("evaluate", "mars"), "no shipped agent is called 'mars'"),
         (("evaluate", "./mars"), "mars is not a run"),

@@ -99,4 +99,6 @@ def test_folders_are_named_by_what_is_not_as_usual():
     assert folder() == folder(embedding=512, weight_decay=0.1, samples=9.0, interval=9, seed=9) == "cpv-full"
     assert folder(world="tabletop", embedding=64, networks="relations") == "cpv-full"
     assert folder(world="tabletop", networks="paper") == "cpv-full-networks=paper"
+    assert folder(segments="random") == "cpv-full--play"
+    assert folder(segments="random", sparse=0.0, window=9) == "cpv-full-sparse=0.0-window=9--play"
     assert folder(embedding=64, optimizer="adam") == "cpv-full-embedding=64-optimizer=adam"

@@ -10,7 +10,7 @@ from planvec.data import folders
 from planvec.data.pairs import NOISE
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score
-from planvec.tables import running
+from planvec.tables import beyond, running
 from planvec.tables.entries import Entry, entries, sweep
 from planvec.training.config import Config
 from planvec.training.runs import METRICS
@@ -19,6 +19,7 @@ from planvec.worlds.trials import OneTask
 
 COINS = "own_world:Coins"  # of the examples: small networks
 CONFIG = Config(world=COINS, samples=8 * 4, batch=8, embedding=16, interval=2, optimizer="adam")
+SPARSE = {"play": 0.3, "play, without the sparse penalty": 0.0}  # its weights, by label
 HALF = Score(success=0.5, exact=0.25, stops=0.25, diverged=0.0, episodes=4, horizon=9)
 
 
@@ -102,6 +103,22 @@ def test_a_row_on_other_tasks_learns_from_demonstrations_of_those(asked, tmp_pat
     assert {run: data for run, (_, (data, _)) in asked.trained.items()} == {
         "cpv-full-0": "data",
         "cpv-full--1-4-0": "data-1-4",
+    }
+
+
+def test_a_row_of_play_learns_from_recordings_with_as_many_skills_as_the_tables_pairs(asked, tmp_path, monkeypatch):
+    def practise(config, practice, agent, run, samples, described, say, tick):
+        asked.trained[run.name] = config, samples
+
+    monkeypatch.setattr(running, "practise", practise)
+    rows = beyond.entries("beyond-play", Config(), {}, seeds=1, labels=["play", "play, practised"])
+    running.reproduce(rows, tmp_path, ["4"], pairs=400)
+    [(folder, recipe)] = asked.recipes.items()
+    assert folder == "data-play" and recipe == folders.PlayRecipe("crafting", 300, (8, 8), 0.1, "discard", 0)
+    trained = {run: (config.segments, data) for run, (config, (data, _)) in asked.trained.items()}
+    assert trained == {
+        "potential--play-0": ("random", "data-play"),
+        "potential--play-practised-steps=60000000.0-0": ("random", "data-play"),
     }
 
 
@@ -220,6 +237,20 @@ class Blank:
     def draw(self, states, progress=None):
         Blank.drawn += 1
         return np.zeros((len(states.agent), 60, 80, 3), np.uint8)
+
+
+def test_a_small_table_of_play(tmp_path):
+    """Data, training and scores of a row that learns without pairs, in a world of small networks."""
+    config = replace(CONFIG, agent="potential", segments="random", window=4).resolved()
+    rows = [Entry(label, replace(config, sparse=sparse), skills=(3, 3), seeds=1) for label, sparse in SPARSE.items()]
+    results, lines = small(rows, tmp_path)
+    assert "32 recordings of 3-3 skills, extras: discard" in lines and sum("training" in line for line in lines) == 1
+    assert [(row["agent"], row["condition"]) for row in results["rows"]] == [
+        (label, condition) for label in SPARSE for condition in ("1", "1+1")
+    ]
+    assert folders.read_header(tmp_path / "data-play-3-3", make(COINS))["recordings"] == 32
+    again, lines = small(rows, tmp_path)
+    assert again == results and not lines
 
 
 def test_results_that_do_not_name_the_networks_are_of_the_same_training(tmp_path):

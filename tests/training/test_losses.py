@@ -12,7 +12,7 @@ import pytest
 
 from planvec.agents import AGENTS, Weights, build
 from planvec.agents.agent import Agent
-from planvec.data.pairs import Batch
+from planvec.data.samples import Batch
 from planvec.errors import InputError
 from planvec.training import losses
 from planvec.worlds.spaces import Images, Objects
@@ -25,8 +25,8 @@ OVER = np.array([False, True, False, False, True])
 @pytest.fixture(scope="module")
 def batch() -> Batch:
     rng = np.random.default_rng(0)
-    first, now, last, ref_first, ref_last = jnp.asarray(rng.integers(0, 128, (5, N, *SHAPE), np.uint8))
-    return Batch(first, now, last, jnp.arange(N), ref_first, ref_last, over=jnp.zeros(N, bool))
+    first, now, last, ref_first, ref_last, following = jnp.asarray(rng.integers(0, 128, (6, N, *SHAPE), np.uint8))
+    return Batch(first, now, last, jnp.arange(N), ref_first, ref_last, over=jnp.zeros(N, bool), next=following)
 
 
 total = eqx.filter_jit(losses.total)
@@ -54,6 +54,11 @@ def next_of(x: np.ndarray) -> np.ndarray:
 def numpy_alike(whole: np.ndarray, reference: np.ndarray) -> np.ndarray:
     apart = ((reference - next_of(reference)) ** 2).sum(-1)
     return ((whole - reference) ** 2).sum(-1) / apart.mean()
+
+
+def numpy_sparse(step: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    apart = ((whole - next_of(whole)) ** 2).sum(-1)
+    return np.linalg.norm(step, axis=-1) / np.sqrt(apart.mean())
 
 
 def numpy_stop(logit: np.ndarray, over: np.ndarray) -> np.ndarray:
@@ -111,6 +116,21 @@ def test_alike_is_nothing_where_all_plans_are_the_same():
     assert losses.alike(same, same).max() == 0
 
 
+def test_sparse():
+    step, whole = embeddings(2)
+    found = losses.sparse(*as_float32([step, whole]))
+    np.testing.assert_allclose(found, numpy_sparse(step, whole), rtol=1e-5)
+    np.testing.assert_allclose(losses.sparse(*as_float32([100 * step, 100 * whole])), found, rtol=1e-5)
+    assert losses.sparse(jnp.zeros((N, 8)), jnp.ones((N, 8))).max() == 0
+
+
+def test_sparse_moves_nothing_but_the_step():
+    """Plans would make a step small by growing apart."""
+    step, whole = as_float32(embeddings(2))
+    of_step, of_whole = jax.grad(lambda *plans: losses.sparse(*plans).sum(), argnums=(0, 1))(step, whole)
+    assert of_step.any() and not of_whole.any()
+
+
 def test_stop():
     logit = np.random.default_rng(4).normal(size=N)
     found = losses.stop(jnp.float32(logit), jnp.asarray(OVER))
@@ -148,7 +168,7 @@ def test_imitation():
 
 def test_gradients_are_finite_where_distances_vanish():
     same = jnp.ones((N, 8))
-    for loss in (losses.pair, losses.contrastive, losses.alike):
+    for loss in (losses.pair, losses.contrastive, losses.alike, losses.sparse):
         assert np.isfinite(jax.grad(lambda x, loss=loss: loss(x, same).sum())(same)).all()
         assert np.isfinite(jax.grad(lambda x, loss=loss: loss(x, x).sum())(jnp.zeros((N, 8)))).all()
 
@@ -177,10 +197,10 @@ def test_total_is_the_sum_of_its_parts(name, batch):
 def moved() -> Batch:
     """Of three objects; two of the samples are last moments."""
     rng = np.random.default_rng(5)
-    first, now, last, ref_first, ref_last = jnp.asarray(rng.uniform(-0.2, 0.2, (5, N, 9)), jnp.float32)
+    first, now, last, ref_first, ref_last, following = jnp.asarray(rng.uniform(-0.2, 0.2, (6, N, 9)), jnp.float32)
     now = jnp.where(OVER[:, None], last, now)
     action = jnp.asarray(rng.uniform(-0.2, 0.2, (N, 4)), jnp.float32)
-    return Batch(first, now, last, action, ref_first, ref_last, over=jnp.asarray(OVER))
+    return Batch(first, now, last, action, ref_first, ref_last, over=jnp.asarray(OVER), next=following)
 
 
 def test_total_of_a_model_that_stops_is_the_sum_of_its_parts(moved):
@@ -203,6 +223,28 @@ def test_total_of_a_model_that_stops_is_the_sum_of_its_parts(moved):
     np.testing.assert_allclose(metrics["stop_accuracy"], ((found.stop > 0) == OVER).mean(), rtol=1e-6)
     summed = expected["imitation"] + weights.stop * expected["stop"] + weights.alike * expected["alike"]
     assert 0 < weights.stop < weights.alike  # so that each is weighed by its own
+    np.testing.assert_allclose(loss, summed, rtol=1e-4)
+
+
+def test_total_in_play_imitates_the_stretch_itself(moved):
+    """The reference, which is nearly the same stretch, is for the losses on pairs alone."""
+    model, weights = (
+        build("potential", Objects(3), 16, key=jax.random.key(1)),
+        Weights(stop=0.3, sparse=0.2, alike=0.5, cancelling=0.5),
+    )
+    loss, metrics = total(model, moved, weights, asked="whole")
+    reference, whole = encode(model, moved.ref_first, moved.ref_last), encode(model, moved.first, moved.last)
+    exact = [np.float64(plans) for plans in (whole, reference)]
+    found = outputs(model, moved.first, moved.now, whole + jnp.float32(numpy_cancelling(*exact, 0.5)))
+    expected = {
+        "imitation": model.policy.head.loss(found, moved.action)[~OVER].mean(),
+        "stop": numpy_stop(np.float64(found.stop), OVER).mean(),
+        "alike": numpy_alike(*exact).mean(),
+        "sparse": numpy_sparse(np.float64(encode(model, moved.now, moved.next)), exact[0]).mean(),
+    }
+    for part, value in expected.items():
+        np.testing.assert_allclose(metrics[part], value, rtol=1e-4)
+    summed = sum(getattr(weights, part) * value for part, value in expected.items())
     np.testing.assert_allclose(loss, summed, rtol=1e-4)
 
 
@@ -231,7 +273,7 @@ def accuracy(model: Agent, batch: Batch) -> float:
     return total(model, batch, Weights())[1]["accuracy"]
 
 
-def calls(weights: Weights, name: str, batch: Batch) -> list[int]:
+def calls(weights: Weights, name: str, batch: Batch, **how: str) -> list[int]:
     """Batch sizes with which the encoder is called in one total."""
     sizes = []
 
@@ -244,7 +286,7 @@ def calls(weights: Weights, name: str, batch: Batch) -> list[int]:
 
     model = agent(name)
     model = dataclasses.replace(model, encoder=Watched(model.encoder))
-    eqx.filter_eval_shape(losses.total, model, batch, weights)
+    eqx.filter_eval_shape(losses.total, model, batch, weights, **how)
     return sizes
 
 
@@ -257,6 +299,8 @@ def test_all_embeddings_come_from_one_call_and_only_those_needed(batch):
     assert calls(Weights(imitation=0, pair=1.0), "cpv-full", batch) == [2 * N]
     assert calls(Weights(hom=jnp.zeros(())), "cpv-plain", batch) == [4 * N]
     assert calls(Weights(alike=1.0), "te-full", batch) == [2 * N]
+    assert calls(Weights(sparse=1.0), "cpv-plain", batch) == [4 * N]
+    assert calls(Weights(sparse=1.0), "cpv-plain", batch, asked="whole") == [3 * N]
     assert calls(Weights(cancelling=0.5), "cpv-plain", batch) == [3 * N]
     assert calls(Weights(imitation=0, pair=1.0, cancelling=0.5), "cpv-plain", batch) == [2 * N]
 
@@ -286,7 +330,7 @@ def test_bfloat16_is_near_float32_and_gradients_stay_float32(batch):
     assert {leaf.dtype for leaf in jax.tree.leaves(gradients)} == {jnp.dtype("float32")}
 
 
-@pytest.mark.parametrize("name", ["hom", "alike", "cancelling"])
+@pytest.mark.parametrize("name", ["hom", "alike", "cancelling", "sparse"])
 def test_naive_refuses_losses_on_plan_vectors(name, batch):
     with pytest.raises(InputError, match=rf"^{name} .*plan vectors, and this agent \(naive\)"):
         losses.total(agent("naive"), batch, Weights(**{name: 1.0}))

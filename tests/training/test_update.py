@@ -119,6 +119,6 @@ def test_losses_weigh_as_each_kind_has_them():
     kinds = tuple(Config(agent=agent) for agent in ("te-plain", "te-hom", "te-full"))
     each = [update.weights_of(kinds, jnp.array(kind)) for kind in range(3)]
     assert [(float(w.imitation), float(w.hom), float(w.pair)) for w in each] == [(1, 0, 0), (1, 1, 0), (1, 1, 1)]
-    for name in ("contrastive", "alike", "stop", "cancelling"):
+    for name in ("contrastive", "alike", "stop", "cancelling", "sparse"):
         weight = getattr(each[0], name)
         assert weight == 0.0 and isinstance(weight, float)  # a constant: left out of the program

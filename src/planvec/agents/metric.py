@@ -1,6 +1,7 @@
-"""How much there is in a plan: its length in a metric that is made from pairs alone (training/metric.py).
+"""How much there is in a plan: its length in a metric that is made from pairs alone, or play (training/metric.py).
 
-Two demonstrations of one task should have one plan; where theirs differ, lengths count little. A metric belongs to the
+Two demonstrations of one task should have one plan; where theirs differ, lengths count little. In play it is what one
+stretch does and the next undoes that counts little: it comes and goes. A metric belongs to the
 weights of one agent, and lies beside them.
 """
 
@@ -20,10 +21,13 @@ VERSION = "1"
 
 
 class Metric(eqx.Module):
-    """d(v) = ‖v·F‖, where F·Fᵀ is the inverse covariance of g(demonstration) − g(reference), in units of a skill"""
+    """d(v) = ‖v·F‖, where F·Fᵀ is the inverse covariance of g(demonstration) − g(reference), or of what comes and goes,
+    in units of a skill"""
 
     factor: Array  # F, float32 [embedding, embedding]
-    noise: Array  # float32 [], how far apart two demonstrations of one task are in it, on average
+    noise: (
+        Array  # float32 [], how far apart two demonstrations of one task are in it, or how long what comes and goes is
+    )
 
     def __call__(self, plans: Array) -> Array:
         """[…, embedding] to […]"""

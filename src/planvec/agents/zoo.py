@@ -27,6 +27,7 @@ class Weights(eqx.Module):
     pair: float | Array = 0.0
     contrastive: float | Array = 0.0
     alike: float | Array = 0.0
+    sparse: float | Array = 0.0
     stop: float = 0.0  # of saying when nothing is left to do; without it an agent cannot say so
     cancelling: float | Array = 0.0  # no weight, but the share of samples whose plans hold what must mean nothing
 

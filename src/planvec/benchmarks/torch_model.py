@@ -20,7 +20,7 @@ from planvec.agents import Agent
 from planvec.agents.encoders import CONVOLUTIONS, GREY, Conv, ImageEncoder, Linear
 from planvec.agents.zoo import FEATURES, HIDDEN
 from planvec.benchmarks.layers import layers
-from planvec.data.pairs import Batch
+from planvec.data.samples import Batch
 from planvec.training.config import Config
 from planvec.training.losses import SEGMENTS
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional
 
@@ -11,10 +11,15 @@ from planvec.data.pairs import NOISE
 from planvec.errors import InputError
 from planvec.training.config import named
 
+if TYPE_CHECKING:
+    from planvec.data.folders import AnyRecipe
+    from planvec.worlds.protocol import World
+
 
 @dataclass
 class Collect:
-    """Record pairs of demonstrations by the expert into a folder. Goes on where it was stopped; never overwrites.
+    """Record pairs of demonstrations by the expert into a folder, or play. Goes on where it was stopped; never
+    overwrites.
 
     Example: planvec collect crafting --pairs 40000 --out data/crafting
     """
@@ -23,9 +28,14 @@ class Collect:
     """Which world; see `planvec worlds`."""
     pairs: Annotated[int | None, named("N")] = None
     """How many pairs; the world's usual number unless given. The two of a pair do the same task in different scenes."""
+    play: bool = False
+    """Record play in place of pairs: long recordings, each by itself, of tasks of 8 skills."""
+    recordings: Annotated[int | None, named("N")] = None
+    """With --play: how many recordings; unless given so many that there are as many skills in them as in the world's
+    usual pairs."""
     skills: Annotated[str | None, named("RANGE")] = None
     """How many skills a task has: a range, or one number. Unless given 2-4 in crafting, 1-2 on the tabletop, 1-3 in
-    doom."""
+    doom; and 8 with --play."""
     noise: float = NOISE
     """Share of the expert's actions that are random; on the tabletop the error of its hand, in sides of a cube."""
     extras: Literal["discard", "keep"] = "discard"
@@ -39,7 +49,6 @@ class Collect:
 
     def run(self) -> None:
         from planvec.data import folders, inspecting
-        from planvec.tasks import parse_range
         from planvec.worlds import make
 
         if self.inspect:
@@ -48,22 +57,35 @@ class Collect:
         if not self.world or not self.out:
             raise InputError(f"say which world and where to: planvec collect {WORLD} --out data/{WORLD}")
         world = make(self.world)
-        recipe = folders.Recipe(
-            world=self.world,
-            pairs=world.pairs if self.pairs is None else self.pairs,
-            skills=parse_range(self.skills) if self.skills else world.sizes,
-            noise=self.noise,
-            extras=self.extras,
-            seed=self.seed,
-        )
-        with progress(f"collecting {self.world}", recipe.pairs, "pairs") as update:
+        recipe = self._recipe(world)
+        unit = folders.HELD[recipe.format].unit
+        with progress(f"collecting {self.world}", recipe.count, unit) as update:
             try:
                 header = folders.collect(recipe, self.out, world, update)
             except KeyboardInterrupt:
-                log.print(f"stopped; {folders.kept(self.out)} pairs are safe, and the same command goes on from there")
+                log.print(f"stopped; {folders.kept(self.out)} {unit} are safe, and the same command goes on from there")
                 raise
         out.print(inspecting.rates_table(header))
-        say(f"{recipe.pairs} pairs in {self.out}")
+        say(f"{recipe.count} {unit} in {self.out}")
+
+    def _recipe(self, world: "World") -> "AnyRecipe":
+        """What is asked for."""
+        from planvec.data import folders
+        from planvec.data.play import SKILLS, as_many
+        from planvec.tasks import parse_range
+
+        given = parse_range(self.skills) if self.skills else None
+        how = {"noise": self.noise, "extras": self.extras, "seed": self.seed}
+        if not self.play:
+            if self.recordings is not None:
+                raise InputError("--recordings says how much play: add --play, or ask for --pairs")
+            pairs = world.pairs if self.pairs is None else self.pairs
+            return folders.Recipe(world=self.world or world.name, pairs=pairs, skills=given or world.sizes, **how)
+        if self.pairs is not None:
+            raise InputError("play has no pairs: say how many --recordings")
+        skills = given or SKILLS
+        many = as_many(world, world.pairs, skills) if self.recordings is None else self.recordings
+        return folders.PlayRecipe(world=self.world or world.name, recordings=many, skills=skills, **how)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from planvec.agents import Agent
 from planvec.agents.agent import EmbeddingAgent
 from planvec.cli.console import WORLD, Update, log, out, progress, random_trials, say, score_all, scores_table, until
-from planvec.data.pairs import NOISE, PairSet
+from planvec.data.samples import Samples
 from planvec.errors import InputError
 from planvec.evaluation.scores import evaluate
 from planvec.training.config import Config, named
@@ -33,7 +33,8 @@ class Train:
     out: Annotated[Path | None, named("FOLDER")] = None
     """The run's folder: config, metrics, weights."""
     data: Annotated[Path | None, named("FOLDER")] = None
-    """A folder made by `planvec collect`; without it, the world's usual number of pairs is collected into OUT-data."""
+    """A folder made by `planvec collect`; without it, the world's usual number of pairs (or as much play) is collected
+    into OUT-data."""
     episodes: int = 100
     """Episodes for each condition when the trained agent is scored; 0 leaves it out."""
     deterministic: bool = False
@@ -47,13 +48,13 @@ class Train:
 
         config = self.config.resolved()
         world = make(config.world)
-        data = self.data or collect(world, config.world, self.out)
+        data = self.data or collect(world, config, self.out)
         with progress("loading the demonstrations", 0, "steps") as update:
-            pairs = folders.load(data, world, update)
-        agent = train(config, self.out, world, pairs, folders.describe(data, world), self.deterministic)
+            samples = (folders.load_play if config.plays else folders.load)(data, world, update)
+        agent = train(config, self.out, world, samples, folders.describe(data, world), self.deterministic)
         if isinstance(agent, EmbeddingAgent):
             make_probe(agent, world, self.out)
-            make_metric(agent, pairs, self.out)
+            make_metric(agent, samples, self.out)
         if self.episodes:
             score(agent, world, config.agent, self.out, self.episodes)
         say(f"the trained agent is in {self.out}; score it again: planvec evaluate {self.out}/")
@@ -84,18 +85,20 @@ class Probe:
         make_probe(agent, make(config.world), folder, self.demos, self.seed)
 
 
-def collect(world: World, name: str, run: Path) -> Path:
-    """The world's usual demonstrations, in a folder beside the run's."""
+def collect(world: World, config: Config, run: Path) -> Path:
+    """The world's usual demonstrations, or as much play, in a folder beside the run's."""
     from planvec.data import folders
 
     folder = run.with_name(run.name + "-data")
-    recipe = folders.Recipe(world=name, pairs=world.pairs, skills=world.sizes, noise=NOISE, extras="discard", seed=0)
-    with progress(f"collecting {name}", recipe.pairs, "pairs") as update:
+    recipe = folders.usual(config.world, world, config.plays)
+    with progress(f"collecting {config.world}", recipe.count, folders.HELD[recipe.format].unit) as update:
         folders.ensure(recipe, folder, world, update)
     return folder
 
 
-def train(config: Config, run: Path, world: World, pairs: PairSet, data: dict[str, Any], deterministic: bool) -> Agent:
+def train(
+    config: Config, run: Path, world: World, samples: Samples, data: dict[str, Any], deterministic: bool
+) -> Agent:
     """Train one agent, with a bar."""
     from planvec.training import loop
 
@@ -103,7 +106,7 @@ def train(config: Config, run: Path, world: World, pairs: PairSet, data: dict[st
         display = Display(config.agent, update)
         try:
             [agent] = loop.train(
-                [config], [run], pairs, data, display.watch, partial(glance, world), display.tick, deterministic
+                [config], [run], samples, data, display.watch, partial(glance, world), display.tick, deterministic
             )
         except KeyboardInterrupt:
             log.print(f"stopped after {display.reached} updates, which are safe; the same command goes on from there")
@@ -153,14 +156,14 @@ def score(agent: Agent, world: World, name: str, run: Path, episodes: int) -> No
     out.print(scores_table(world.name, name, scores, until(agent)))
 
 
-def make_metric(agent: EmbeddingAgent, pairs: PairSet, folder: Path) -> None:
+def make_metric(agent: EmbeddingAgent, samples: Samples, folder: Path) -> None:
     """Where plans are differences of a potential, write beside the weights what says how much there is in one."""
     from planvec.agents.metric import save_metric
     from planvec.agents.potentials import Potential
     from planvec.training.metric import fit_metric
 
     if isinstance(agent.encoder, Potential):
-        save_metric(folder, fit_metric(agent, pairs, jax.random.key(0)), agent.fingerprint)
+        save_metric(folder, fit_metric(agent, samples, jax.random.key(0)), agent.fingerprint)
 
 
 def make_probe(agent: Agent, world: World, folder: Path, demos: int | None = None, seed: int = 0) -> None:

@@ -27,7 +27,8 @@ class Practice:
     out: Annotated[Path | None, named("FOLDER")] = None
     """The new run's folder: config, metrics, weights."""
     data: Annotated[Path | None, named("FOLDER")] = None
-    """A folder made by `planvec collect`, whose pairs say how much there is in a plan; fresh ones unless given."""
+    """A folder made by `planvec collect`, whose pairs, or play if it was trained on that, say how much there is in a
+    plan; fresh ones unless given."""
     world: Annotated[str | None, named("WORLD")] = None
     """Another world than the agent was trained in, with the same observations and actions."""
     episodes: int = 100
@@ -51,7 +52,7 @@ class Practice:
         ready(agent, world, self.practice)  # complains before anything is prepared
         with progress("preparing what is practised", self.practice.rounds, "rounds") as update:
             display = Display(update)
-            pairs, described = metric_pairs(world, self.data, self.practice.seed)
+            pairs, described = metric_pairs(world, self.data, self.practice.seed, config.plays)
             try:
                 agent = practise(
                     config,

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from planvec.worlds.protocol import World
 
 SHEET = "contact_sheet.png"
-SHOWN = 8  # pairs on the contact sheet
+SHOWN = 16  # demonstrations on the contact sheet
 
 
 def show(folder: Path, world: "World", console: Console) -> None:
-    """Print what is in the folder, and draw its first pairs into it."""
+    """Print what is in the folder, and draw the first demonstrations into it."""
     header = folders.read_header(folder, world)
     lengths = []
     tasks = set()
@@ -29,11 +29,14 @@ def show(folder: Path, world: "World", console: Console) -> None:
         tasks.update(tuple(sorted(task)) for task in shard_tasks)
     size = sum((folder / entry["file"]).stat().st_size for entry in header["shards"].values())
     lengths = np.concatenate(lengths)
+    kind = folders.held(header)
+    what = f"{header[kind.unit]} {kind.unit}{' of demonstrations' if kind.size == 2 else ' of play, unpaired,'}"
+    each = "a demonstration" if kind.size == 2 else "a recording"
     console.print(
-        f"{folder}: {header['pairs']} pairs of demonstrations in the world '{header['world']}'\n"
+        f"{folder}: {what} in the world '{header['world']}'\n"
         f"tasks of {header['skills'][0]} to {header['skills'][1]} skills, {len(tasks)} different ones (order aside); "
         f"noise {header['noise']:.0%}, extras: {header['extras']}, seed {header['seed']}\n"
-        f"{lengths.sum()} actions; {lengths.mean():.1f} a demonstration, from {lengths.min()} to {lengths.max()}\n"
+        f"{lengths.sum()} actions; {lengths.mean():.1f} {each}, from {lengths.min()} to {lengths.max()}\n"
         f"{size / 1e6:.1f} MB in {len(header['shards'])} files, checksums right",
         markup=False,
         highlight=False,
@@ -77,15 +80,16 @@ def rates_table(header: dict[str, Any]) -> Table:
 
 
 def contact_sheet(folder: Path, header: dict[str, Any], world: "World") -> np.ndarray:
-    """The first and last step of both demonstrations of the first pairs."""
+    """The first and last step of the first demonstrations, those of a pair side by side."""
     shard, tasks = next(iter(folders.read_shards(folder, header)))
-    recording = shard.take(slice(2 * SHOWN))
+    size = folders.held(header).size
+    recording = shard.take(slice(SHOWN))
     steps = world.replay(recording)
     images = []
     labels = []
-    for pair, task in enumerate(tasks[:SHOWN]):
-        for demo in (2 * pair, 2 * pair + 1):
-            for name, index in (("first", recording.first_steps[demo]), ("last", recording.last_steps[demo])):
-                images.append(world.draw(jax.tree.map(lambda leaf, index=index: leaf[index], steps)))
-                labels.append(f"{pair}{'ab'[demo % 2]} {name}: {show_task(task)}")
+    for demo in range(recording.demonstrations):
+        number = f"{demo // size}{'ab'[demo % size] if size > 1 else ''}"
+        for name, index in (("first", recording.first_steps[demo]), ("last", recording.last_steps[demo])):
+            images.append(world.draw(jax.tree.map(lambda leaf, index=index: leaf[index], steps)))
+            labels.append(f"{number} {name}: {show_task(tasks[demo // size])}")
     return pictures.contact_sheet(images, labels, columns=4)

@@ -44,6 +44,8 @@ def _both(label: str, *training: tuple[str, Any], agent: str = "potential", **ho
 POTENTIAL, PRACTISED = _both("potential")
 CONTROL = ("control", True)
 KEPT = ("extras", "keep")
+PLAY = ("segments", "random")
+JITTER = 2  # actions
 
 TABLES = {
     "beyond": Plan(
@@ -61,6 +63,17 @@ TABLES = {
                 practice=replace(PRACTICE, scenes="blind"),
                 how=(("seeds", 1),),
             ),
+        ),
+        seeds=3,
+    ),
+    "beyond-play": Plan(
+        world="crafting",
+        conditions=("4", "8", "16", "1+1", "2+2", "4+4"),
+        rows=(
+            *_both("play", PLAY),
+            *_both("play, with jitter", PLAY, ("jitter", JITTER)),
+            *_both("play, with jitter and cancelling", PLAY, ("jitter", JITTER), ("cancelling", 0.25)),
+            *_both("play, without the sparse penalty", PLAY, ("sparse", 0.0)),
         ),
         seeds=3,
     ),

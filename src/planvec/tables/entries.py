@@ -24,6 +24,9 @@ KINDS = {  # of the options that can be swept, where they are not numbers with a
     "precision": str,
     "optimizer": str,
     "networks": str,
+    "segments": str,
+    "window": int,
+    "jitter": int,
 }
 
 
@@ -37,7 +40,7 @@ class Entry:
     skills: tuple[int, int] | None = None  # of its demonstrations' tasks; the world's own unless given
     extras: str = "discard"  # of its demonstrations and of the references it is measured on
     control: bool = False  # shown the reference of another task
-    pairs: int | None = None  # of demonstrations to train on; the table's unless given
+    pairs: int | None = None  # of demonstrations to train on, or as much play; the table's unless given
     variant: str = ""  # of the table's world, if it is one that the row is trained and measured in
     without: tuple[str, ...] = ()  # the conditions under which it means nothing
     seeds: int = 3
@@ -45,10 +48,11 @@ class Entry:
     @property
     def folder(self) -> str:
         """Entries that differ in how they are measured alone share their trainings."""
-        usual = asdict(Config(agent=self.config.agent, world=self.config.world).resolved())
-        options = {name: value for name, value in asdict(self.config).items() if name not in SETTINGS}
+        own = self.config
+        usual = asdict(Config(agent=own.agent, world=own.world, segments=own.segments).resolved())
+        options = {name: value for name, value in asdict(own).items() if name not in SETTINGS}
         changes = [f"{name}={value}" for name, value in options.items() if value != usual[name]]
-        parts = [self.config.agent, self.variant, *changes, self.data.removeprefix("data")]
+        parts = [own.agent, self.variant, *changes, self.data.removeprefix("data")]
         if self.practice:
             fresh = asdict(PracticeConfig())
             options = {name: value for name, value in asdict(self.practice).items() if name not in SETTINGS}
@@ -59,7 +63,7 @@ class Entry:
     @property
     def data(self) -> str:
         """The folder of its demonstrations; variants of a world share them."""
-        parts = ["data"]
+        parts = ["data", *["play"] * self.config.plays]
         if self.skills:
             low, high = self.skills
             parts.append(f"{low}-{high}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from planvec.agents import Agent
 from planvec.data import folders
-from planvec.data.pairs import NOISE, PairSet
+from planvec.data.samples import Samples
 from planvec.errors import InputError
 from planvec.evaluation.scores import Score, evaluate
 from planvec.io.checkpoints import load_json, save_json
@@ -34,19 +34,20 @@ EVALUATION_SEED = 1  # of the references and scenes, the same for all agents
 
 
 class Demonstrations:
-    """The pairs of the folder last asked for, which stay on the accelerator: many trainings in a row share them."""
+    """The pairs of the folder last asked for, or its play, which stay on the accelerator: many trainings in a row share
+    them."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
-        self.pairs: PairSet | None = None
+        self.samples: Samples | None = None
 
-    def load(self, folder: Path, world: World, progress: Callable[[int, int], None]) -> PairSet:
+    def load(self, folder: Path, world: World, progress: Callable[[int, int], None]) -> Samples:
         """As they are seen in `world`, which may be a variant of the one that they were first loaded for."""
-        if self.pairs is None or folder != self.folder:
-            self.pairs = None  # makes room for the others
-            self.pairs = folders.load(folder, world, progress)
+        if self.samples is None or folder != self.folder:
+            self.samples = None  # makes room for the others
+            self.samples = folders.load_any(folder, world, progress)
             self.folder = folder
-        return replace(self.pairs, world=world)
+        return replace(self.samples, world=world)
 
 
 @dataclass
@@ -152,14 +153,14 @@ def _train_together(table: Table, together: Sequence[Entry]) -> None:
     entry = together[0]
     world = make(entry.config.world)
     data = _collect(table, entry, world)
-    pairs = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
+    samples = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
     trainings = [(one, seed) for seed in entry.unfinished(table.folder) for one in together]
     for some in [[one] for one in trainings] if entry.alone else [trainings]:
-        _train_some(table, some, pairs, folders.describe(data, world))
+        _train_some(table, some, samples, folders.describe(data, world))
 
 
 def _train_some(
-    table: Table, trainings: Sequence[tuple[Entry, int]], pairs: PairSet, described: dict[str, Any]
+    table: Table, trainings: Sequence[tuple[Entry, int]], samples: Samples, described: dict[str, Any]
 ) -> None:
     """Train in one program: seed by seed, each with the same entries."""
     entry = trainings[0][0]
@@ -175,7 +176,7 @@ def _train_some(
         table.watch(f"training {entry.label}", step, updates)
 
     began = time.perf_counter()
-    train(configs, runs, pairs, described, tick=tick)
+    train(configs, runs, samples, described, tick=tick)
     took = {"trainings": len(runs), "seconds": time.perf_counter() - began}
     for run in runs:
         table.results["trainings"][run.name] = _described(run) | {"together": took}
@@ -185,7 +186,7 @@ def _practise(table: Table, entry: Entry, practice: PracticeConfig, seed: int) -
     """Let one of the entry's agents practise."""
     world = make(entry.config.world)
     data = _collect(table, entry, world)
-    pairs = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
+    samples = table.demonstrations.load(data, world, partial(table.watch, "loading steps"))
     run = entry.run(table.folder, seed)
     agent = load(entry.imitated.run(table.folder, seed))
     table.say(f"practising {entry.label}, seed {seed}: {practice.rounds} rounds")
@@ -195,18 +196,19 @@ def _practise(table: Table, entry: Entry, practice: PracticeConfig, seed: int) -
 
     began = time.perf_counter()
     described = folders.describe(data, world)
-    practise(entry.seeded(seed), practice, agent, run, pairs, described, table.say, tick=tick)
+    practise(entry.seeded(seed), practice, agent, run, samples, described, table.say, tick=tick)
     table.results["trainings"][run.name] = _described(run) | {"seconds": time.perf_counter() - began}
 
 
 def _collect(table: Table, entry: Entry, world: World) -> Path:
     """The folder of the entry's demonstrations, collected in the table's world unless they are there already."""
     data = table.folder / entry.data
-    low, high = entry.skills or world.sizes
-    many = entry.pairs or table.pairs
-    recipe = folders.Recipe(world=table.world, pairs=many, skills=(low, high), noise=NOISE, extras=entry.extras, seed=0)
-    table.say(f"{many} pairs of {low}-{high} skills, extras: {entry.extras}")
-    folders.ensure(recipe, data, make(table.world), lambda done: table.watch("collecting pairs", done, many))
+    pairs = entry.pairs or table.pairs
+    recipe = folders.usual(table.world, world, entry.config.plays, pairs, entry.skills, entry.extras)
+    low, high = recipe.skills
+    unit = folders.HELD[recipe.format].unit
+    table.say(f"{recipe.count} {unit} of {low}-{high} skills, extras: {entry.extras}")
+    folders.ensure(recipe, data, make(table.world), lambda done: table.watch(f"collecting {unit}", done, recipe.count))
     return data
 
 

@@ -9,12 +9,15 @@ from tyro.conf import Positional, arg
 
 from planvec.agents import AGENTS, Agent, Weights, build, family, networks_of
 from planvec.agents.zoo import USUAL as AGENT
+from planvec.data.play import WINDOW
 from planvec.errors import InputError
 from planvec.tasks import check_seed
 from planvec.worlds import make
 from planvec.worlds.registry import USUAL as WORLD
 
 ENDED = 1 / 8  # of the samples, where an agent learns to say that nothing is left to do
+OWN = ("alike", "stop", "cancelling", "sparse")  # weights that are the model's own unless given
+SPARSE = 0.3  # weight of the sparse penalty where stretches are their own references
 
 
 def named(metavar: str) -> object:
@@ -57,11 +60,22 @@ class Config:
     ctr: Annotated[float | None, named("X")] = None
     """tecnet's weight of imitation against its contrastive loss; 0.1 unless given."""
     alike: Annotated[float | None, named("X")] = None
-    """Weight of the squared Pair loss; the model's own unless given: 1 for `potential`, else 0."""
+    """Weight of the squared Pair loss; the model's own unless given: 1 for `potential`, else 0. With random segments it
+    needs jitter."""
     stop: Annotated[float | None, named("X")] = None
     """Weight of saying when nothing is left to do; 0.3 for `potential`, else 0, and then an agent cannot say so."""
     cancelling: Annotated[float | None, named("X")] = None
-    """Share of samples to whose plan another pair's is added and taken away; 0.75 for `potential`, else 0."""
+    """Share of samples to whose plan another pair's is added and taken away; 0.75 for `potential`, else 0. With random
+    segments 0 unless given, and it needs jitter."""
+    sparse: Annotated[float | None, named("X")] = None
+    """Weight of the sparse penalty, on what single actions change in plans; 0.3 with random segments, else 0."""
+    segments: Literal["pairs", "random"] = "pairs"
+    """What a reference is: the other demonstration of a pair; or, in play, a random stretch is its own."""
+    window: int = WINDOW
+    """Random segments: the actions of a stretch, at most."""
+    jitter: int = 0
+    """Random segments: for the losses on pairs, by how many actions at most the ends of a stretch are moved to make
+    another in which nearly the same was done. 0 leaves them out."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
     """What the networks compute in; weights are kept in float32. auto: bfloat16 for images on an accelerator."""
     interval: int = 1000
@@ -75,25 +89,42 @@ class Config:
                 raise InputError(f"{name} is one of {', '.join(get_args(kind))}; got '{getattr(self, name)}'")
         if self.ctr is not None and not AGENTS[self.agent].weights.contrastive:
             raise InputError(f"ctr weighs imitation against tecnet's contrastive loss; {self.agent} has none")
-        for name in ("embedding", "samples", "batch", "learning_rate", "interval", "ctr"):
+        for name in ("embedding", "samples", "batch", "learning_rate", "interval", "window", "ctr"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} must be a number more than 0; got {value}")
-        for name in ("warmup", "weight_decay", "alike", "stop", "cancelling"):
+        for name in ("warmup", "weight_decay", "alike", "stop", "cancelling", "sparse", "jitter"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} must be 0 or more; got {value}")
         if (self.cancelling or 0) > 1:
             raise InputError(f"cancelling is a share of the samples, at most 1; got {self.cancelling}")
+        self._check_segments()
         check_seed(self.seed)
         if self.batch < 2:
             raise InputError("a batch needs at least 2 samples: each is contrasted with the next")
+
+    def _check_segments(self) -> None:
+        """Complain of what means nothing with these segments."""
+        if not self.plays and self.jitter:
+            raise InputError("jitter moves the ends of stretches: it is for --segments random")
+        if self.plays and not self.jitter:
+            for name in ("alike", "cancelling"):
+                if getattr(self, name):
+                    raise InputError(
+                        f"{name} needs two that are nearly alike: with --segments random give it a --jitter"
+                    )
+
+    @property
+    def plays(self) -> bool:
+        """Whether it learns from play: stretches that are their own references."""
+        return self.segments == "random"
 
     def resolved(self) -> "Config":
         """The same training, with all that is left to the world filled in and the networks named."""
         space = make(self.world).space
         networks, usual = networks_of(self.agent, space, self.networks)
-        weights = AGENTS[self.agent].weights
+        weights = _own_weights(self)
         left = {
             "embedding": usual.embedding,
             "samples": usual.samples,
@@ -101,6 +132,7 @@ class Config:
             "alike": weights.alike,
             "stop": weights.stop,
             "cancelling": weights.cancelling,
+            "sparse": weights.sparse,
         }
         filled = {name: value for name, value in left.items() if getattr(self, name) is None}
         return replace(self, networks=networks, **filled)
@@ -113,10 +145,8 @@ class Config:
 
     @property
     def weights(self) -> Weights:
-        chosen = {"imitation": self.ctr, "alike": self.alike, "stop": self.stop, "cancelling": self.cancelling}
-        return replace(
-            AGENTS[self.agent].weights, **{name: value for name, value in chosen.items() if value is not None}
-        )
+        chosen = {"imitation": self.ctr} | {name: getattr(self, name) for name in OWN}
+        return replace(_own_weights(self), **{name: value for name, value in chosen.items() if value is not None})
 
     @property
     def ended(self) -> float:
@@ -128,9 +158,18 @@ class Config:
         """Equal for configs that may train together: those that differ in the seed and the losses' weights alone."""
         spec = AGENTS[self.agent]
         shared = asdict(self)
-        for name in ("agent", "ctr", "alike", "cancelling", "seed", "interval"):
+        for name in ("agent", "ctr", "alike", "cancelling", "sparse", "seed", "interval"):
             del shared[name]
         return spec.conditioning, spec.normalise, *shared.values()
 
     def build(self, key: Array) -> Agent:
         return build(self.agent, make(self.world).space, self.embedding, self.networks, self.weights, key=key)
+
+
+def _own_weights(config: Config) -> Weights:
+    """The model's weights of the losses. A stretch that is its own reference has no other to be like; but its plan says
+    whatever has changed, unless that costs something."""
+    weights = AGENTS[config.agent].weights
+    if not config.plays:
+        return weights
+    return replace(weights, alike=weights.alike if config.jitter else 0.0, cancelling=0.0, sparse=SPARSE)

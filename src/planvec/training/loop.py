@@ -17,7 +17,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from planvec.agents import Agent
-from planvec.data.pairs import PairSet
+from planvec.data.play import PlaySet
+from planvec.data.samples import Samples
 from planvec.errors import Failure, InputError
 from planvec.training.config import Config
 from planvec.training.runs import Run, open_run, resume
@@ -34,7 +35,7 @@ class Diverged(Failure):
 def train(
     configs: Sequence[Config],
     folders: Sequence[Path],
-    pairs: PairSet,
+    samples: Samples,
     data: dict[str, Any],
     watch: Callable[[int, list[dict[str, float]]], None] = lambda step, metrics: None,
     score: Callable[[list[Agent]], list[dict[str, float]]] | None = None,
@@ -49,7 +50,9 @@ def train(
     """
     configs = [config.resolved() for config in configs]
     seeds, kinds = grid(configs)
-    training, validation = pairs.split()
+    if any(config.plays != isinstance(samples, PlaySet) for config in configs):
+        raise InputError("segments are random where the data are play, and there alone")
+    training, validation = samples.split()
     for config, folder in zip(configs, folders, strict=True):
         open_run(config, folder, data)
     states = resume(folders, [start(config) for config in configs])

@@ -1,6 +1,7 @@
 """The losses, the paper's and those past it: short functions of embeddings (N, embedding), a number for each sample.
 
-Everywhere j stands for another pair of the batch: the next one, and the first for the last.
+Everywhere j stands for another pair of the batch: the next one, and the first for the last. In play, where a stretch of
+a recording is its own reference, o₀ and o_T are the stretch's ends, and the reference nearly the same stretch.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from jax import Array
 from planvec.agents.agent import Agent, EmbeddingAgent
 from planvec.agents.policies import Head
 from planvec.agents.zoo import Weights
-from planvec.data.pairs import Batch
+from planvec.data.samples import Batch
 from planvec.errors import InputError
 from planvec.plans import length, unit
 
@@ -50,6 +51,13 @@ def alike(whole: Array, reference: Array) -> Array:
     return jnp.square(length(whole - reference)) / jnp.maximum(jnp.mean(apart), TINY)
 
 
+def sparse(step: Array, whole: Array) -> Array:
+    """Sparse = ‖g(oₜ, oₜ₊₁)‖ / √E‖g(o₀, o_T) − g(oʲ₀, oʲ_T)‖²: most actions change nothing in a plan. What it is
+    divided by is taken as given, so that plans do not gain by growing apart"""
+    apart = jnp.mean(jnp.square(length(whole - another(whole))))
+    return length(step) / jnp.sqrt(jnp.maximum(jax.lax.stop_gradient(apart), TINY))
+
+
 def stop(logit: Array, over: Array) -> Array:
     """−log σ(stop) at the last moment, −log(1 − σ(stop)) at all others; each kind counts as much"""
     ends = jnp.maximum(jnp.sum(over), 1)
@@ -72,25 +80,30 @@ def another(x: Array) -> Array:
 TINY = 1e-12  # where all plans are the same, nothing is divided by nothing
 _NO_VECTORS = "{} needs plan vectors, and this agent (naive) makes none: weigh it 0"
 
-SEGMENTS = {  # the parts of a sample that can be encoded, and where they begin and end
+SEGMENTS = {  # the parts of a sample that the paper encodes, and where they begin and end
     "reference": ("ref_first", "ref_last"),
     "done": ("first", "now"),
     "left": ("now", "last"),
     "whole": ("first", "last"),
 }
+PARTS = SEGMENTS | {"step": ("now", "next")}  # and all that can be
 
 REGULARISERS = {  # a loss, and the segments whose embeddings it takes
     "hom": (homomorphism, ("done", "left", "whole")),
     "pair": (pair, ("whole", "reference")),
     "contrastive": (contrastive, ("whole", "reference")),
     "alike": (alike, ("whole", "reference")),
+    "sparse": (sparse, ("step", "whole")),
 }
 
 
-def total(agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32) -> tuple[Array, dict[str, Array]]:
+def total(
+    agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32, asked: str = "reference"
+) -> tuple[Array, dict[str, Array]]:
     """The weighted sum of the losses' means over the batch; and each mean by name, with the accuracy.
 
-    The networks compute in `dtype`, whatever the parameters are kept in. A loss of weight 0 is left out.
+    The networks compute in `dtype`, whatever the parameters are kept in. A loss of weight 0 is left out. `asked`: the
+    segment whose plan is imitated, the reference's; or, where what was done is its own reference, the whole.
     """
     agent = agent.cast(dtype)
     imitates = _counts(weights.imitation)
@@ -98,16 +111,17 @@ def total(agent: Agent, batch: Batch, weights: Weights, dtype: Any = jnp.float32
     regularisers = _regularisers(agent, weights)
     if cancels and not isinstance(agent, EmbeddingAgent):
         raise InputError(_NO_VECTORS.format("cancelling"))
-    acting = (*agent.segments, "whole") if cancels else agent.segments
-    plans = _encode(agent, batch, _wanted(acting if imitates else (), regularisers))
+    acting = {asked if segment == "reference" else segment for segment in agent.segments}
+    acting |= {"whole", "reference"} if cancels else set()
+    plans = _encode(agent, batch, _wanted(acting if imitates else set(), regularisers))
     losses: dict[str, Array] = {}
     figures: dict[str, Array] = {}
     if imitates:
         head = agent.policy.head
-        asked = plans["reference"]
+        plan = plans[asked]
         if cancels:
-            asked = asked + cancelling(plans["whole"], plans["reference"], weights.cancelling)
-        outputs = agent.outputs(batch.first, batch.now, asked, done=plans.get("done"))
+            plan = plan + cancelling(plans["whole"], plans["reference"], weights.cancelling)
+        outputs = agent.outputs(batch.first, batch.now, plan, done=plans.get("done"))
         acts = 1 - batch.over.astype(jnp.float32)
         losses["imitation"] = _mean(imitation(head, outputs, batch.action), acts)
         figures["accuracy"] = _mean(head.accuracy(outputs, batch.action), acts)
@@ -137,18 +151,18 @@ def _counts(weight: float | Array) -> bool:
     return not isinstance(weight, int | float) or weight != 0
 
 
-def _wanted(segments: tuple[str, ...], regularisers: list[str]) -> list[str]:
+def _wanted(acting: set[str], regularisers: list[str]) -> list[str]:
     """All segments that the policy and the regularisers take, each once."""
-    wanted = set(segments)
+    wanted = set(acting)
     for name in regularisers:
         _, taken = REGULARISERS[name]
         wanted.update(taken)
-    return [segment for segment in SEGMENTS if segment in wanted]
+    return [segment for segment in PARTS if segment in wanted]
 
 
 def _encode(agent: Agent, batch: Batch, segments: list[str]) -> dict[str, Any]:
     """The plans of several segments of every sample, from one call of the network on all of them."""
-    ends = [SEGMENTS[segment] for segment in segments]
+    ends = [PARTS[segment] for segment in segments]
     first = _stack([getattr(batch, begin) for begin, _ in ends])
     last = _stack([getattr(batch, end) for _, end in ends])
     plans = agent.encode(first, last)

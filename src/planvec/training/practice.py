@@ -24,6 +24,8 @@ from planvec.agents.metric import Metric, save_metric
 from planvec.agents.policies import Stopping
 from planvec.data import folders
 from planvec.data.pairs import PairSet
+from planvec.data.play import PlaySet, as_many
+from planvec.data.samples import Samples
 from planvec.errors import InputError
 from planvec.io.checkpoints import load_tree, save_tree
 from planvec.tasks import FRESH, check_seed, parse_condition
@@ -118,7 +120,7 @@ def practise(
     practice: PracticeConfig,
     agent: Agent,
     folder: Path,
-    pairs: PairSet,
+    pairs: Samples,
     data: dict[str, Any],
     say: Callable[[str], None] = lambda line: None,
     watch: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
@@ -127,15 +129,16 @@ def practise(
 ) -> Agent:
     """Let an agent practise, into a run's folder; goes on from its last checkpoint.
 
-    `config`: how it was trained. `pairs` make the metric in which plans are measured. `watch` is told after each
-    interval, `tick` after each round.
+    `config`: how it was trained. `pairs`, or play, make the metric in which plans are measured. `watch` is told after
+    each interval, `tick` after each round.
     """
     config = practising(config.resolved())
     agent, world = ready(agent, make(config.world), practice)
     open_run(config, folder, data, practice=asdict(practice) | {"start": agent.fingerprint})
     key = partial(random_key, jnp.uint32(practice.seed))
     metric = fit_metric(agent, pairs, key(METRIC, 0))
-    say(f"two demonstrations of one task differ by {float(metric.noise):.2f} of a skill")
+    what = "what comes and goes is" if isinstance(pairs, PlaySet) else "two demonstrations of one task differ by"
+    say(f"{what} {float(metric.noise):.2f} of a skill")
     pool, asked = make_pool(agent, world, practice)
     programs = _programs(world, practice, precision(config), deterministic)
     learner = Learner(agent, Linear(_features(agent), 1, fan=-2, key=key(WEIGHTS, 0)))
@@ -184,12 +187,15 @@ def practise(
     return best
 
 
-def metric_pairs(world: World, folder: Path | None, seed: int) -> tuple[PairSet, dict[str, Any]]:
-    """The pairs that plans are measured by, and what a run remembers of them: those of a folder, or fresh ones."""
+def metric_pairs(world: World, folder: Path | None, seed: int, plays: bool = False) -> tuple[Samples, dict[str, Any]]:
+    """The pairs, or the play, that plans are measured by, and what a run remembers of them: those of a folder, or fresh
+    ones."""
     if folder:
-        return folders.load(folder, world), folders.describe(folder, world)
-    fresh = PairSet.fresh(world, min(PAIRS, world.pairs), (seed, FRESH + 51))
-    return fresh, {"world": world.name, "pairs": len(fresh), "fresh": seed, "fingerprint": world.fingerprint}
+        load = folders.load_play if plays else folders.load
+        return load(folder, world), folders.describe(folder, world)
+    kind, pairs = PlaySet if plays else PairSet, min(PAIRS, world.pairs)
+    fresh = kind.fresh(world, as_many(world, pairs) if plays else pairs, (seed, FRESH + 51))
+    return fresh, {"world": world.name, kind.unit: len(fresh), "fresh": seed, "fingerprint": world.fingerprint}
 
 
 def ready(agent: Agent, world: World, practice: PracticeConfig) -> tuple[Difference, PureWorld]:

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from planvec.agents import Agent, Weights, family
-from planvec.data.pairs import Batch, PairSet
+from planvec.data.play import PlaySet
+from planvec.data.samples import Batch, Samples
 from planvec.training import compilation, losses, optimizers
 from planvec.training.config import Config
 from planvec.training.runs import State
@@ -25,33 +26,33 @@ Metrics = dict[str, Array]
 
 WEIGHTS = 0  # what a random key is for
 SAMPLES = 1
-VALIDATION = 16  # looks at the validation pairs, each as large as four batches; their mean is logged
+VALIDATION = 16  # looks at the validation data, each as large as four batches; their mean is logged
 
 
 def update(state: State, batch: Batch, weights: Weights, config: Config) -> tuple[State, Metrics]:
     """One agent: losses → gradients → optimizer → a new state."""
     gradient = eqx.filter_grad(losses.total, has_aux=True)
-    gradients, metrics = gradient(state.agent, batch, weights, precision(config))
+    gradients, metrics = gradient(state.agent, batch, weights, precision(config), asked(config))
     changes, memory = make_optimizer(config).update(gradients, state.optimizer, state.agent)
     agent = eqx.apply_updates(state.agent, changes)
     return State(agent=agent, optimizer=memory, step=state.step + 1), metrics
 
 
-def update_kinds(states: State, seed: Array, pairs: PairSet, kinds: Kinds) -> tuple[State, Metrics]:
+def update_kinds(states: State, seed: Array, data: Samples, kinds: Kinds) -> tuple[State, Metrics]:
     """All kinds with one seed: they see the same samples, so these are drawn once. [kind, …]"""
     config = kinds[0]
-    batch = pairs.sample(random_key(seed, SAMPLES, states.step[0]), config.batch, config.ended)
+    batch = draw(data, random_key(seed, SAMPLES, states.step[0]), config.batch, config)
     return for_each(
         lambda state, kind: update(state, batch, weights_of(kinds, kind), config), states, jnp.arange(len(kinds))
     )
 
 
-def update_seeds(states: State, seeds: Array, pairs: PairSet, kinds: Kinds) -> tuple[State, Metrics]:
+def update_seeds(states: State, seeds: Array, data: Samples, kinds: Kinds) -> tuple[State, Metrics]:
     """All kinds with all seeds. [seed, kind, …]"""
-    return for_each(lambda states, seed: update_kinds(states, seed, pairs, kinds), states, seeds)
+    return for_each(lambda states, seed: update_kinds(states, seed, data, kinds), states, seeds)
 
 
-def chunk(states: State, pairs: PairSet, seeds: Array, updates: Array | int, kinds: Kinds) -> tuple[State, Metrics]:
+def chunk(states: State, data: Samples, seeds: Array, updates: Array | int, kinds: Kinds) -> tuple[State, Metrics]:
     """So many updates, and the means of their metrics. [seed · kind, …]
 
     `updates` is no constant of the program, so that the last and shorter chunk need not be compiled anew.
@@ -59,30 +60,42 @@ def chunk(states: State, pairs: PairSet, seeds: Array, updates: Array | int, kin
 
     def step(_: Array, carried: tuple[State, Metrics]) -> tuple[State, Metrics]:
         states, sums = carried
-        states, metrics = update_seeds(states, seeds, pairs, kinds)
+        states, metrics = update_seeds(states, seeds, data, kinds)
         return states, jax.tree.map(jnp.add, sums, metrics)
 
     states = jax.tree.map(lambda leaf: leaf.reshape(len(seeds), len(kinds), *leaf.shape[1:]), states)
-    _, metrics = jax.eval_shape(partial(update_seeds, kinds=kinds), states, seeds, pairs)
+    _, metrics = jax.eval_shape(partial(update_seeds, kinds=kinds), states, seeds, data)
     zeros = jax.tree.map(lambda outline: jnp.zeros(outline.shape, outline.dtype), metrics)
     states, sums = jax.lax.fori_loop(0, updates, step, (states, zeros))
     means = jax.tree.map(lambda total: total / updates, sums)
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (states, means))
 
 
-def validate(agents: Agent, pairs: PairSet, kinds: Kinds) -> Metrics:
-    """The metrics on pairs that are not trained on, always the same samples of them. [seed · kind]"""
+def validate(agents: Agent, data: Samples, kinds: Kinds) -> Metrics:
+    """The metrics on data that are not trained on, always the same samples of them. [seed · kind]"""
     keys = jax.random.split(jax.random.key(0), VALIDATION)
-    looks = jax.lax.map(lambda key: look(agents, pairs.sample(key, 4 * kinds[0].batch, kinds[0].ended), kinds), keys)
+    looks = jax.lax.map(lambda key: look(agents, draw(data, key, 4 * kinds[0].batch, kinds[0]), kinds), keys)
     return jax.tree.map(lambda figure: figure.mean(axis=0), looks)
 
 
 def look(agents: Agent, batch: Batch, kinds: Kinds) -> Metrics:
     """The metrics of all agents on one batch. [seed · kind]"""
     count = len(jax.tree.leaves(agents)[0])
-    dtype = precision(kinds[0])
-    each = jax.vmap(lambda agent, kind: losses.total(agent, batch, weights_of(kinds, kind), dtype)[1])
+    how = precision(kinds[0]), asked(kinds[0])
+    each = jax.vmap(lambda agent, kind: losses.total(agent, batch, weights_of(kinds, kind), *how)[1])
     return each(agents, jnp.arange(count) % len(kinds))
+
+
+def draw(data: Samples, key: Array, count: int, config: Config) -> Batch:
+    """So many samples, as a training asks for them."""
+    if isinstance(data, PlaySet):
+        return data.sample(key, count, config.ended, config.window, config.jitter)
+    return data.sample(key, count, config.ended)
+
+
+def asked(config: Config) -> str:
+    """The segment of a sample whose plan is imitated."""
+    return "whole" if config.plays else "reference"
 
 
 @cache
