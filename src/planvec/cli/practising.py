@@ -11,7 +11,7 @@ from planvec.cli.console import Update, log, progress, say
 from planvec.cli.learning import make_probe, score
 from planvec.errors import InputError
 from planvec.training.config import named
-from planvec.training.practice import PracticeConfig
+from planvec.training.practice_config import PracticeConfig
 
 
 @dataclass
@@ -48,13 +48,14 @@ class Practice:
         if self.world:
             config = replace(config, world=self.world).resolved()
         world = make(config.world)
-        with progress("preparing what is practised", self.practice.rounds, "rounds") as update:
+        practice = self.practice.resolved(world)
+        with progress("preparing what is practised", practice.rounds, "rounds") as update:
             display = Display(update)
-            pairs, described = metric_pairs(world, self.data, self.practice.seed)
+            pairs, described = metric_pairs(world, self.data, practice.seed)
             try:
                 agent = practise(
                     config,
-                    self.practice,
+                    practice,
                     agent,
                     self.out,
                     pairs,

@@ -153,7 +153,8 @@ class Reproduce:
     """
 
     world: Positional[Annotated[str, named("WORLD")]] = WORLD
-    """Whose table of the paper; or beyond, which goes past it, or beyond-parts: what each part of that is worth."""
+    """Whose table of the paper; or beyond, which goes past it, and beyond-tabletop, beyond-doom, beyond-doom-rooms; or
+    beyond-parts: what each part of that is worth."""
     agents: Annotated[str | None, named("AGENTS")] = None
     """Which models, separated by commas, or all; unless given those of the paper's table, with cpv-plain in doom."""
     rows: Annotated[str | None, named("LABELS")] = None
