@@ -56,7 +56,7 @@ def programs(world: HostedWorld, practice: PracticeConfig, dtype: Any, determini
     """One round; all of it but the simulators compiled."""
     rules = practice.rules
     jit = partial(jax.jit, compiler_options=compilation.options(deterministic))
-    acting = _acting(jit, dtype)
+    acting = make_acting(dtype, deterministic)
 
     @jit
     def teach(looks: Look, over: Array, counts: Array) -> tuple[Lesson, Figures]:
@@ -86,7 +86,11 @@ def programs(world: HostedWorld, practice: PracticeConfig, dtype: Any, determini
     return Programs(make_optimizer(practice.learning_rate), lambda pool, asked, key: (None, None), round)
 
 
-def _acting(jit: Callable[..., Any], dtype: Any) -> Acting:
+@cache
+def make_acting(dtype: Any, deterministic: bool) -> Acting:
+    """Compiled."""
+    jit = partial(jax.jit, compiler_options=compilation.options(deterministic))
+
     @jit
     def look(learner: Learner, metric: Metric, first: PyTree, plans: Array, now: PyTree, key: Array) -> Look:
         learner = learner.cast(dtype)
