@@ -1,10 +1,21 @@
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from planvec.agents.encoders import ImageEncoder
-from planvec.agents.policies import METRES, AttendAndPlace, Categorical, Ending, LayeredPolicy, PickAndPlace, Stopping
+from planvec.agents.policies import (
+    METRES,
+    AttendAndPlace,
+    Categorical,
+    Choices,
+    Ending,
+    LayeredPolicy,
+    PickAndPlace,
+    Stopping,
+)
 from planvec.errors import InputError
 
 SHAPE = (33, 30, 3)
@@ -58,12 +69,6 @@ def test_entropy_by_hand():
     np.testing.assert_allclose(head.entropy(jnp.log(chances)), -(chances * np.log(chances)).sum(axis=1), rtol=1e-5)
 
 
-def test_a_head_without_chances_cannot_practise():
-    head = PickAndPlace(5, objects=6, key=jax.random.key(0))
-    with pytest.raises(InputError, match="PickAndPlace gives its actions no chances"):
-        head.log_density(head(jnp.ones((1, 5)), jnp.ones((1, 18))), jnp.ones((1, 4)))
-
-
 def test_pick_and_place_puts_each_object_in_its_place():
     head = PickAndPlace(5, objects=6, key=jax.random.key(0))
     hidden = jax.random.normal(jax.random.key(1), (4, 5))
@@ -113,3 +118,64 @@ def test_accuracy_of_points_at_its_edge(off, right):
     head = PickAndPlace(5, objects=6, key=jax.random.key(0))
     outputs = head(jnp.ones((1, 5)), jnp.linspace(-0.2, 0.2, 18)[None])
     assert head.accuracy(outputs, head.greedy(outputs) + jnp.array([off])) == right
+
+
+def a_table(coincide=False):
+    """What PickAndPlace would do with four objects, some of them likelier to be taken; the last two may be in one
+    place."""
+    objects = jnp.array([(0.1, 0.0, 0.02), (-0.1, 0.05, 0.02), (0.02, -0.1, 0.0), (0.02, -0.1, 0.054)])
+    if not coincide:
+        objects = objects.at[3, 0].add(0.001)
+    places = jnp.array([(0.2, 0.1), (0.0, 0.0), (-0.1, 0.1), (-0.1, 0.106)])
+    return Choices(jnp.log(jnp.array([0.4, 0.3, 0.2, 0.1])), objects, places)
+
+
+def density(table, action, spread):
+    """By hand: Σ π(object) · N(x₁) · N(y₁) over the objects in the middle of which the hand takes hold."""
+    total = 0.0
+    shares = np.exp(np.asarray(table.logits, np.float64))
+    for share, middle, place in zip(shares, np.asarray(table.objects), np.asarray(table.places), strict=True):
+        if math.dist(middle[:2], action[:2]) < 1e-5:
+            around = [math.exp(-(((a - b) / spread) ** 2) / 2) for a, b in zip(action[2:], place, strict=True)]
+            total += share * math.prod(around) / (2 * math.pi * spread**2)
+    return total
+
+
+@pytest.mark.parametrize("coincide", [False, True])
+def test_what_is_explored_has_the_density_that_is_said(coincide):
+    """Against a sum by hand; and what is drawn is drawn so often."""
+    head = PickAndPlace(5, objects=4, key=jax.random.key(0))
+    one = a_table(coincide)
+    table = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (8000, *leaf.shape)), one)
+    drawn = np.asarray(head.explore(table, jax.random.key(1)))
+    found = head.log_density(table, drawn)
+    expected = [math.log(density(one, action, head.SPREAD)) for action in drawn[:200]]
+    np.testing.assert_allclose(found[:200], expected, rtol=1e-3, atol=2e-3)
+
+    taken = [np.flatnonzero(np.abs(drawn[:, :2] - middle[:2]).max(axis=1) < 1e-5) for middle in one.objects]
+    shares = [0.4, 0.3, *([0.3, 0.3] if coincide else [0.2, 0.1])]
+    np.testing.assert_allclose([len(rows) / len(drawn) for rows in taken], shares, atol=0.02)
+    off = drawn[taken[1], 2:] - np.asarray(one.places[1])
+    np.testing.assert_allclose(off.mean(axis=0), 0, atol=5e-4)
+    np.testing.assert_allclose(off.std(axis=0), head.SPREAD, rtol=0.1)
+    assert not np.array_equal(head.sample(table, jax.random.key(1)), drawn)  # acting is as careful as before
+
+
+def test_the_density_of_what_is_explored_sums_to_the_chance_of_its_object():
+    """Over a fine grid of places."""
+    head = PickAndPlace(5, objects=4, key=jax.random.key(0))
+    table = a_table()
+    offsets = np.arange(-0.025, 0.025, 0.001)
+    grid = np.stack(np.meshgrid(offsets, offsets), axis=-1).reshape(-1, 2)
+    tables = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(grid), *leaf.shape)), table)
+    for middle, place, share in zip(table.objects, table.places, (0.4, 0.3, 0.2, 0.1), strict=True):
+        actions = np.concatenate([np.broadcast_to(middle[:2], grid.shape), grid + np.asarray(place)], axis=1)
+        total = np.exp(np.asarray(head.log_density(tables, actions), np.float64)).sum() * 0.001**2
+        assert total == pytest.approx(share, rel=0.01)
+    assert head.entropy(table) == pytest.approx(-sum(share * math.log(share) for share in (0.4, 0.3, 0.2, 0.1)))
+
+
+def test_a_head_without_chances_says_so():
+    head = AttendAndPlace(5, objects=6, key=jax.random.key(0))
+    with pytest.raises(InputError, match="AttendAndPlace gives its actions no chances: such an agent cannot practise"):
+        head.log_density(None, jnp.zeros(4))

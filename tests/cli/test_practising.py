@@ -74,7 +74,7 @@ def test_mistakes_are_told_before_anything_is_prepared(run, tmp_path, monkeypatc
         (run, *out, "--sums", "3"): "nobody demonstrates more than 2 skills",
         (run, *out, "--envs", 3): "is no multiple of",
         ("crafting-te-full", *out): "act on what is left of a plan",
-        ("doom", *out, "--sums", "1"): "doom is a simulator",
+        ("doom", *out, "--reward", "labels"): "doom is a simulator",
         ("./mars", *out): "mars is not a run",
     }.items():
         planvec("practice", *arguments, monkeypatch=monkeypatch, code=2)

@@ -565,11 +565,21 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
             PRACTICE,
         ),
         (
-            "an episode ends exactly wherever it stops",
-            "jnp.sum(seen.stop & (seen.before < ENDED))",
-            "jnp.sum(seen.stop)",
+            "an agent that could not stop begins by stopping",
+            "jnp.full(1, -4.0)",
+            "jnp.full(1, 4.0)",
             PRACTICE,
         ),
+    ],
+    "training/rounds.py": [
+        (
+            "an episode ends exactly wherever it stops",
+            "jnp.sum(seen.over & seen.stop & (seen.before < ENDED))",
+            "jnp.sum(seen.over & seen.stop)",
+            PRACTICE,
+        ),
+    ],
+    "training/rounds_pure.py": [
         (
             "labels are the reward though the plan was to be",
             'if practice.reward == "labels":',
@@ -580,12 +590,6 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
             "what was done besides counts as exact",
             "row.stop & jnp.all(done == wanted, axis=1)",
             "row.stop & jnp.all(done >= wanted, axis=1)",
-            PRACTICE,
-        ),
-        (
-            "an agent that could not stop begins by stopping",
-            "jnp.full(1, -4.0)",
-            "jnp.full(1, 4.0)",
             PRACTICE,
         ),
     ],

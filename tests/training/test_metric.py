@@ -49,7 +49,7 @@ class Twins(eqx.Module):
         task = jax.nn.one_hot(kinds[:, 0], SIZE) + two * jax.nn.one_hot(kinds[:, 1], SIZE)
         demo, reference = (task + self.noise * jax.random.normal(key, (count, SIZE)) for key in keys)
         nothing = jnp.zeros((count, SIZE))
-        return Batch(nothing, nothing, demo, None, nothing, reference, None)
+        return Batch(nothing, nothing, demo, None, nothing, reference, None, nothing)
 
 
 class Sized:

@@ -23,7 +23,7 @@ from planvec.data.pairs import PairSet
 from planvec.errors import InputError
 from planvec.io.checkpoints import load_tree, save_tree
 from planvec.tasks import parse_condition
-from planvec.training import compilation, ppo
+from planvec.training import compilation, ppo, rounds_pure
 from planvec.training import practice as practice_module
 from planvec.training.config import Config
 from planvec.training.loop import Diverged
@@ -32,7 +32,6 @@ from planvec.training.practice import (
     BEST,
     COLLAPSE,
     LONG,
-    SUMS,
     PracticeConfig,
     Practising,
     check_sums,
@@ -96,7 +95,7 @@ def stop_at(step, error=Stop):
 def test_a_folder_of_practice_is_as_one_of_training(whole):
     made = json.loads((whole / "config.json").read_text())
     assert made["config"]["agent"] == "potential" and made["data"] == DATA and "commit" in made["made"]
-    assert made["practice"] == asdict(PRACTICE) | {"start": untrained().fingerprint}
+    assert made["practice"] == asdict(PRACTICE.resolved(WORLD)) | {"start": untrained().fingerprint}
     assert read_config(whole) == CONFIG
     assert [line["step"] for line in lines(whole)] == [2, 4, 5]
     for line in lines(whole):
@@ -126,9 +125,9 @@ def test_practice_makes_better(tmp_path):
 def test_no_reference_of_a_sum_is_longer_than_what_is_demonstrated():
     """Which is four skills at most in the world that tables are of."""
     crafting = make("crafting")
-    sizes = [parse_condition(text) for text in SUMS.split(",")]
+    sizes = [parse_condition(text) for text in crafting.sums]
     assert crafting.sizes[1] == 4 == max(map(max, sizes)) and max(map(sum, sizes)) == 64
-    check_sums(crafting, SUMS)
+    check_sums(crafting, ",".join(crafting.sums))
     for sums in ("5", "2,4+5", "2+2,8"):
         with pytest.raises(InputError, match="nobody demonstrates more than 4 skills"):
             check_sums(crafting, sums)
@@ -196,10 +195,10 @@ def test_an_agent_that_cannot_stop_yet_hardly_ever_does_at_first():
             with_stop(eqx.filter_eval_shape(build, name, WORLD.space, 8, key=jax.random.key(0)))
 
 
-def test_a_simulator_is_no_world_to_practise_in_yet(tmp_path):
+def test_labels_are_no_reward_in_a_simulator(tmp_path):
     config = Config(world="own_world:Coins", agent="potential", embedding=8)
     with pytest.raises(InputError, match="coins is a simulator"):
-        go(tmp_path / "run", config=config)
+        go(tmp_path / "run", config=config, practice=replace(PRACTICE, reward="labels"))
 
 
 @pytest.mark.parametrize(
@@ -207,7 +206,7 @@ def test_a_simulator_is_no_world_to_practise_in_yet(tmp_path):
 )
 def test_practice_that_makes_no_sense(changes):
     with pytest.raises(InputError):
-        replace(PRACTICE, **changes)
+        replace(PRACTICE, **changes).resolved(WORLD)
 
 
 # What it cannot see.
@@ -236,7 +235,7 @@ def traced(reward, monkeypatch):
     inputs that it depends on, and the program that is left when all else has been removed."""
     monkeypatch.setattr(compilation, "options", lambda deterministic: None)  # programs inside of others have none
     world = Marked()
-    practice = replace(PRACTICE, reward=reward)
+    practice = replace(PRACTICE, reward=reward).resolved(world)
     agent = untrained()
     programs = practice_module._programs(world, practice, jnp.float32, False)
     learner = Learner(agent, Linear(128, 1, fan=-2, key=jax.random.key(0)))
@@ -317,7 +316,7 @@ def test_what_labels_are_worth():
     rows = [jnp.array(column)[:, None] for column in zip(*acts, strict=True)]
     labels = Labels(rows[0], rows[1], rows[2] > 0, rows[3] > 0)
     rules = Rules(rollout=1, minibatch=1, step_cost=0.01, end_reward=0.5, end_cost=0.2)
-    done, worth, exact = practice_module._tally(jnp.zeros((1, 2), jnp.int32), labels, asked, rules)
+    done, worth, exact = rounds_pure.tally(jnp.zeros((1, 2), jnp.int32), labels, asked, rules)
     # A was asked for; B was not; so its end is not exact, and nothing is left. B once, and a stop with one B left, in
     # place of an action. A, and a stop: exact.
     expected = [1 - 0.01, -1 - 0.01, -0.01, 1 - 0.01, -0.2 - 0.01, 1 - 0.01, 1 - 0.01]

@@ -103,7 +103,7 @@ def test_each_kind_is_trained_on_its_own_losses(monkeypatch):
 def test_each_kind_is_validated_on_its_own_losses_and_all_on_the_same_samples(monkeypatch):
     """Which are random numbers here; their first one is kept as a figure."""
 
-    def total(agent, batch, weights, dtype):
+    def total(agent, batch, weights, dtype, asked):
         return None, {"agent": agent, "hom": weights.hom + 0.0, "pair": weights.pair + 0.0, "sample": batch[0]}
 
     monkeypatch.setattr(update.losses, "total", total)

@@ -38,8 +38,12 @@ class Head(eqx.Module):
     def greedy(self, outputs: Any) -> Array:
         """The best action."""
 
+    def explore(self, outputs: Any, key: Array) -> Array:
+        """An action with the chances that `log_density` gives: what practice tries. Some heads act with more care."""
+        return self.sample(outputs, key)
+
     def log_density(self, outputs: Any, action: Array) -> Array:
-        """log π(a | …), where the head has one: (…). Practice takes it."""
+        """log π(a | …) of exploring, where the head has one: (…). Practice takes it."""
         raise InputError(f"{type(self).__name__} gives its actions no chances: such an agent cannot practise")
 
     def entropy(self, outputs: Any) -> Array:
@@ -87,6 +91,9 @@ class Stopping(Head):
     def greedy(self, outputs: Ending) -> Array:
         return self.head.greedy(outputs.action)
 
+    def explore(self, outputs: Ending, key: Array) -> Array:
+        return self.head.explore(outputs.action, key)
+
     def log_chance(self, outputs: Ending, action: Array, stop: Array) -> Array:
         """log π of stopping; or of going on, and with this action: (…)"""
         goes_on = jax.nn.log_sigmoid(-outputs.stop) + self.head.log_density(outputs.action, action)
@@ -124,9 +131,7 @@ class Categorical(Head):
         return -self.loss(outputs, action)
 
     def entropy(self, outputs: Array) -> Array:
-        """−Σ π log π: (…)"""
-        logs = jax.nn.log_softmax(outputs)
-        return -jnp.sum(jnp.exp(logs) * logs, axis=-1)
+        return _entropy(outputs)
 
     def sample(self, outputs: Array, key: Array) -> Array:
         return jax.random.categorical(key, outputs, axis=-1)
@@ -147,7 +152,7 @@ METRES = 0.1  # the unit of places, and of how far off they are
 
 
 class ObjectHead(Head):
-    """Attends to an object, grasps there, and says where to put it. Nothing is random: sampling is choosing."""
+    """Attends to an object, grasps there, and says where to put it. To sample is to choose: nothing is random."""
 
     CLOSE = 0.02  # metres from the demonstrated point that count as right, half a cube
 
@@ -171,6 +176,8 @@ class PickAndPlace(ObjectHead):
     place: Linear
 
     STEEP = 0.25  # metres beside the grasp that outweigh one above it: of a pile, the top is taken
+    SPREAD = 0.005  # metres: how far around a place practice tries, a quarter of what still counts as there
+    SAME = 1e-4  # metres: a hand so near to two middles may mean either object, as the lid in the middle of its box
 
     def __init__(self, inputs: int, objects: int, *, key: Array):
         attention_key, place_key = jax.random.split(key)
@@ -197,6 +204,27 @@ class PickAndPlace(ObjectHead):
     def greedy(self, outputs: Choices) -> Array:
         best = jnp.argmax(outputs.logits, axis=-1)
         return jnp.concatenate([_pick(outputs.objects, best)[..., :2], _pick(outputs.places, best)], axis=-1)
+
+    def explore(self, outputs: Choices, key: Array) -> Array:
+        """An object by its chance, and somewhere around its place."""
+        object_key, place_key = jax.random.split(key)
+        taken = jax.random.categorical(object_key, outputs.logits)
+        place = _pick(outputs.places, taken)
+        place = place + self.SPREAD * jax.random.normal(place_key, place.shape)
+        return jnp.concatenate([_pick(outputs.objects, taken)[..., :2], place], axis=-1)
+
+    def log_density(self, outputs: Choices, action: Array) -> Array:
+        """log Σ π(object) · N((x₁, y₁); its place, SPREAD²), over the objects in the middle of which is (x₀, y₀)"""
+        beside = jnp.sum(jnp.square(outputs.objects[..., :2] - action[..., None, :2]), axis=-1)
+        meant = jnp.sqrt(beside) <= jnp.sqrt(jnp.min(beside, axis=-1, keepdims=True)) + self.SAME
+        off = (action[..., None, 2:] - outputs.places) / self.SPREAD
+        around = -jnp.sum(jnp.square(off), axis=-1) / 2 - jnp.log(2 * jnp.pi * self.SPREAD**2)
+        each = jax.nn.log_softmax(outputs.logits) + around
+        return jax.nn.logsumexp(jnp.where(meant, each, -jnp.inf), axis=-1)
+
+    def entropy(self, outputs: Choices) -> Array:
+        """Of which object is taken; that of the place is always the same."""
+        return _entropy(outputs.logits)
 
 
 class Attended(NamedTuple):
@@ -235,6 +263,12 @@ class AttendAndPlace(ObjectHead):
     def greedy(self, outputs: Attended) -> Array:
         best = jnp.argmax(outputs.attention, axis=-1)
         return jnp.concatenate([_pick(outputs.objects, best)[..., :2], outputs.place], axis=-1)
+
+
+def _entropy(logits: Array) -> Array:
+    """−Σ π log π: (…, choices) to (…)"""
+    logs = jax.nn.log_softmax(logits)
+    return -jnp.sum(jnp.exp(logs) * logs, axis=-1)
 
 
 def _pick(of_objects: Array, which: Array) -> Array:

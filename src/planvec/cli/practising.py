@@ -11,7 +11,7 @@ from planvec.cli.console import Update, log, progress, say
 from planvec.cli.learning import make_probe, score
 from planvec.errors import InputError
 from planvec.training.config import named
-from planvec.training.practice import PracticeConfig
+from planvec.training.practice_config import PracticeConfig
 
 
 @dataclass
@@ -49,14 +49,14 @@ class Practice:
         if self.world:
             config = replace(config, world=self.world).resolved()
         world = make(config.world)
-        ready(agent, world, self.practice)  # complains before anything is prepared
-        with progress("preparing what is practised", self.practice.rounds, "rounds") as update:
+        _, practice = ready(agent, world, self.practice)  # complains before anything is prepared
+        with progress("preparing what is practised", practice.rounds, "rounds") as update:
             display = Display(update)
-            pairs, described = metric_pairs(world, self.data, self.practice.seed, config.plays)
+            pairs, described = metric_pairs(world, self.data, practice.seed, config.plays)
             try:
                 agent = practise(
                     config,
-                    self.practice,
+                    practice,
                     agent,
                     self.out,
                     pairs,

@@ -172,8 +172,8 @@ class Reproduce:
     """
 
     world: Positional[Annotated[str, named("WORLD")]] = WORLD
-    """Whose table of the paper; or beyond, which goes past it, beyond-parts: what each part of that is worth, or
-    beyond-play: without pairs."""
+    """Whose table of the paper; or beyond, which goes past it, and beyond-tabletop, beyond-doom, beyond-doom-rooms;
+    beyond-parts: what each part of that is worth; or beyond-play: without pairs."""
     agents: Annotated[str | None, named("AGENTS")] = None
     """Which models, separated by commas, or all ten; unless given those of its table, with cpv-plain in doom."""
     rows: Annotated[str | None, named("LABELS")] = None

@@ -7,11 +7,15 @@ from typing import Any
 from planvec.errors import InputError
 from planvec.tables.entries import Entry
 from planvec.training.config import Config
-from planvec.training.practice import PracticeConfig
+from planvec.training.practice_config import PracticeConfig
+from planvec.worlds import make
 
 EIGHT = "+".join("1" * 8)
 PRACTICE = PracticeConfig(steps=60e6)
+USUAL = PracticeConfig()  # all of it left to the world
 SHORT = "2,3,4,2+2,4+4"  # sums of two at most
+ALL_FOUR = "2+2"  # of the waypoints that there are: nobody can be shown another task
+ROOMS = ("1", "2", "1+1", ALL_FOUR, "1+1+1")
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,7 @@ class Row:
     agent: str = "potential"
     training: tuple[tuple[str, Any], ...] = ()  # options of a Config that are not the model's own
     practice: PracticeConfig | None = None
+    variant: str = ""  # of the table's world, if it is one that the row is trained and measured in
     how: tuple[tuple[str, Any], ...] = ()  # what an Entry says beside
 
 
@@ -35,10 +40,24 @@ class Plan:
     seeds: int
 
 
-def _both(label: str, *training: tuple[str, Any], agent: str = "potential", **how: Any) -> tuple[Row, Row]:
+def _both(
+    label: str,
+    *training: tuple[str, Any],
+    agent: str = "potential",
+    practice: PracticeConfig = PRACTICE,
+    variant: str = "",
+    **how: Any,
+) -> tuple[Row, Row]:
     """Trained in some way, and having practised after that."""
-    by_imitation = Row(label, agent, training, how=tuple(how.items()))
-    return by_imitation, replace(by_imitation, label=f"{label}, practised", practice=PRACTICE)
+    by_imitation = Row(label, agent, training, variant=variant, how=tuple(how.items()))
+    return by_imitation, replace(by_imitation, label=f"{label}, practised", practice=practice)
+
+
+def _simulated(*without: str) -> tuple[Row, ...]:
+    """The rows of a world with a simulator. `without`: conditions under which the control means nothing."""
+    imitated, practised = _both("potential", practice=USUAL)
+    how = (("control", True), ("without", without))
+    return imitated, practised, replace(practised, label=f"{practised.label}, reference of another task", how=how)
 
 
 POTENTIAL, PRACTISED = _both("potential")
@@ -96,6 +115,24 @@ TABLES = {
         ),
         seeds=1,
     ),
+    "beyond-tabletop": Plan(
+        world="tabletop",
+        conditions=("1", "2", "1+1", "1+1+1"),
+        rows=_simulated(),
+        seeds=3,
+    ),
+    "beyond-doom": Plan(
+        world="doom",
+        conditions=ROOMS,
+        rows=(*_simulated(ALL_FOUR), *_both("potential, no flags", practice=USUAL, variant="noflags")),
+        seeds=3,
+    ),
+    "beyond-doom-rooms": Plan(
+        world="doom-rooms",
+        conditions=ROOMS,
+        rows=_simulated(ALL_FOUR),
+        seeds=3,
+    ),
 }
 
 
@@ -113,9 +150,10 @@ def entries(
 
 
 def _entry(row: Row, plan: Plan, config: Config, practice: dict[str, Any], seeds: int | None) -> Entry:
-    own = replace(config, world=plan.world, agent=row.agent, **dict(row.training)).resolved()
-    practised = replace(row.practice, **practice) if row.practice else None
-    how: dict[str, Any] = {"seeds": plan.seeds} | dict(row.how)
+    world = f"{plan.world}-{row.variant}" if row.variant else plan.world
+    own = replace(config, world=world, agent=row.agent, **dict(row.training)).resolved()
+    practised = replace(row.practice, **practice).resolved(make(world)) if row.practice else None
+    how: dict[str, Any] = {"seeds": plan.seeds, "variant": row.variant} | dict(row.how)
     if seeds:
         how["seeds"] = min(seeds, how["seeds"])
     return Entry(row.label, own, practised, **how)

@@ -10,7 +10,8 @@ from planvec.agents import networks_of
 from planvec.errors import InputError
 from planvec.tables import paper
 from planvec.training.config import Config
-from planvec.training.practice import PracticeConfig, practising
+from planvec.training.practice import practising
+from planvec.training.practice_config import PracticeConfig
 from planvec.training.runs import reached
 from planvec.worlds import make
 
@@ -36,7 +37,7 @@ class Entry:
 
     label: str
     config: Config  # resolved
-    practice: PracticeConfig | None = None  # what it practises when it has been trained, if it does
+    practice: PracticeConfig | None = None  # what it practises when it has been trained, if it does; resolved
     skills: tuple[int, int] | None = None  # of its demonstrations' tasks; the world's own unless given
     extras: str = "discard"  # of its demonstrations and of the references it is measured on
     control: bool = False  # shown the reference of another task
@@ -54,9 +55,10 @@ class Entry:
         changes = [f"{name}={value}" for name, value in options.items() if value != usual[name]]
         parts = [own.agent, self.variant, *changes, self.data.removeprefix("data")]
         if self.practice:
-            fresh = asdict(PracticeConfig())
-            options = {name: value for name, value in asdict(self.practice).items() if name not in SETTINGS}
-            changes = [f"{name}={_short(value)}" for name, value in options.items() if value != fresh[name]]
+            world = make(self.config.world)
+            usual = asdict(PracticeConfig().resolved(world))
+            options = {n: value for n, value in asdict(self.practice.resolved(world)).items() if n not in SETTINGS}
+            changes = [f"{name}={_short(value)}" for name, value in options.items() if value != usual[name]]
             parts += ["practised", *changes]
         return "-".join(part for part in parts if part)
 

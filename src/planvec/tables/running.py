@@ -22,7 +22,8 @@ from planvec.tasks import parse_condition
 from planvec.training.config import Config
 from planvec.training.loading import load
 from planvec.training.loop import train
-from planvec.training.practice import PracticeConfig, practise
+from planvec.training.practice import practise
+from planvec.training.practice_config import PracticeConfig
 from planvec.training.runs import CONFIG, read_metrics
 from planvec.worlds import make
 from planvec.worlds.protocol import World
@@ -118,7 +119,10 @@ def _check_same(results: dict[str, Any], entry: Entry, folder: Path) -> None:
         if entry.name(seed) not in results["trainings"]:
             continue
         described = results["trainings"][entry.name(seed)]
-        known = asdict(Config(**described["config"]).resolved()) | described.get("practice", {})
+        known = asdict(Config(**described["config"]).resolved())
+        if "practice" in described:  # older ones do not name all there is to say
+            usual = PracticeConfig().resolved(make(entry.config.world))
+            known |= asdict(usual) | described["practice"]
         wanted = asdict(entry.seeded(seed)) | (asdict(entry.practised(seed)) if entry.practice else {})
         for name, asked in wanted.items():
             if name != "interval" and known[name] != asked:

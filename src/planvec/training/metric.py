@@ -6,7 +6,6 @@ from jax import Array
 
 from planvec.agents.agent import EmbeddingAgent
 from planvec.agents.metric import Metric
-from planvec.data.pairs import PairSet
 from planvec.data.play import WINDOW, PlaySet
 from planvec.data.samples import Samples
 
@@ -18,12 +17,11 @@ def fit_metric(agent: EmbeddingAgent, data: Samples, key: Array, count: int = PA
     """The metric of an agent's plans, in which a skill is about 1."""
     if isinstance(data, PlaySet):
         return _of_play(agent, data, key, count)
-    assert isinstance(data, PairSet)
     return _of_pairs(agent, data, key, count, sum(data.world.sizes) / 2)
 
 
 @eqx.filter_jit
-def _of_pairs(agent: EmbeddingAgent, pairs: PairSet, key: Array, count: int, typical: float) -> Metric:
+def _of_pairs(agent: EmbeddingAgent, pairs: Samples, key: Array, count: int, typical: float) -> Metric:
     """Where two demonstrations of one task differ, lengths count little. A demonstration's plan is on average as long
     as its task."""
     batch = pairs.sample(key, count)

@@ -5,11 +5,14 @@ estimate of what is still to be gained. What is learned from are plans and obser
 did, come out of a round as well, for whoever wants to count them; they go into nothing here.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
 
@@ -17,7 +20,7 @@ from planvec.agents.agent import Difference
 from planvec.agents.encoders import Linear
 from planvec.agents.metric import Metric
 from planvec.agents.policies import Ending, Stopping
-from planvec.worlds.protocol import PureWorld
+from planvec.worlds.protocol import PureWorld, World, take
 
 PyTree = Any
 
@@ -43,8 +46,8 @@ class Pool(NamedTuple):
     """What episodes begin with. Nothing here says which skills are asked for."""
 
     scenes: PyTree  # [episode, …]
-    plans: Array  # float32 [episode, embedding]
-    horizons: Array  # int32 [episode]
+    plans: Array | np.ndarray  # float32 [episode, embedding]
+    horizons: Array | np.ndarray  # int32 [episode]
 
 
 class Learner(eqx.Module):
@@ -80,7 +83,7 @@ class Underway(NamedTuple):
 class Experience(NamedTuple):
     """What was seen and done in a round. [step, env, …]"""
 
-    states: PyTree
+    states: PyTree  # of a pure world; of a hosted one, what was seen of them
     left: Array
     action: Array
     stop: Array  # bool, whether the agent stopped in place of an action
@@ -89,6 +92,7 @@ class Experience(NamedTuple):
     before: Array  # how much of the plan was left, in skills
     after: Array
     over: Array  # bool, whether the episode ended
+    counts: Array | None = None  # bool, whether this was a moment of an episode at all; where there is none, all were
 
 
 class Labels(NamedTuple):
@@ -115,10 +119,7 @@ def act(
 
     def step(underway: Underway, key: Array) -> tuple[Underway, tuple[Experience, Labels]]:
         action_key, stop_key, next_key = jax.random.split(key, 3)
-        outputs, value = learner.look(see(underway.states), underway.left)
-        head = learner.head
-        action = head.sample(outputs, action_key)
-        stop = jax.random.bernoulli(stop_key, jax.nn.sigmoid(outputs.stop))
+        action, stop, log_chance, value = decide(learner, see(underway.states), underway.left, action_key, stop_key)
         moved, skill = jax.vmap(world.step)(underway.states, action)
         states = _pick(stop, underway.states, moved)
         scenes = jax.tree.map(lambda leaf: leaf[underway.which], pool.scenes)
@@ -130,7 +131,7 @@ def act(
             left=underway.left,
             action=action,
             stop=stop,
-            log_chance=head.log_chance(outputs, action, stop),
+            log_chance=log_chance,
             value=value,
             before=metric(underway.left),
             after=metric(left),
@@ -145,6 +146,16 @@ def act(
     return underway, experience, value, labels
 
 
+def decide(
+    learner: Learner, now: PyTree, left: Array, action_key: Array, stop_key: Array
+) -> tuple[Array, Array, Array, Array]:
+    """What is tried: an action, whether to stop in its place, the logarithm of the chance of that; and the estimate."""
+    outputs, value = learner.look(now, left)
+    action = learner.head.explore(outputs, action_key)
+    stop = jax.random.bernoulli(stop_key, jax.nn.sigmoid(outputs.stop))
+    return action, stop, learner.head.log_chance(outputs, action, stop), value
+
+
 def plan_reward(experience: Experience, rules: Rules) -> Array:
     """How much of the plan has gone away, less a little for the time; at a stop, how little is left. [step, env]"""
     gained = jnp.clip(experience.before - experience.after, -rules.most, rules.most)
@@ -152,18 +163,23 @@ def plan_reward(experience: Experience, rules: Rules) -> Array:
     return gained - rules.step_cost + jnp.where(experience.stop, ending, 0)
 
 
-def advantages(reward: Array, value: Array, over: Array, last: Array, rules: Rules) -> Array:
-    """How much more came of each action than was estimated (Schulman et al. 2016). [step, env]"""
+def advantages(
+    reward: Array, value: Array, over: Array, last: Array, rules: Rules, counts: Array | None = None
+) -> Array:
+    """How much more came of each action than was estimated (Schulman et al. 2016); of a moment that does not count,
+    nothing, but for the estimate there. [step, env]"""
 
-    def back(carried: tuple[Array, Array], row: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], Array]:
+    def back(carried: tuple[Array, Array], row: tuple[Array, Array, Array, Any]) -> tuple[tuple[Array, Array], Array]:
         advantage, next_value = carried
-        reward, value, over = row
+        reward, value, over, counts = row
         goes_on = rules.discount * (1.0 - over)
         surprise = reward + goes_on * next_value - value
         advantage = surprise + goes_on * rules.trace * advantage
+        if counts is not None:
+            advantage = jnp.where(counts, advantage, 0)
         return (advantage, value), advantage
 
-    _, result = jax.lax.scan(back, (jnp.zeros_like(last), last), (reward, value, over), reverse=True)
+    _, result = jax.lax.scan(back, (jnp.zeros_like(last), last), (reward, value, over, counts), reverse=True)
     return result
 
 
@@ -177,19 +193,22 @@ class Lesson(NamedTuple):
     log_chance: Array
     advantage: Array
     target: Array  # what the estimate should have been
+    counts: Array | None = None  # bool, as in Experience
 
 
-def loss(learner: Learner, lesson: Lesson, world: PureWorld, rules: Rules, dtype: Any) -> tuple[Array, dict]:
+def loss(learner: Learner, lesson: Lesson, world: World, rules: Rules, dtype: Any) -> tuple[Array, dict]:
     """−min(ρ·A, clip(ρ)·A), ρ being how much likelier the action has become; the estimate's error; less the entropy"""
     head = learner.head
-    outputs, value = learner.cast(dtype).look(jax.vmap(world.decode)(lesson.states), lesson.left)
+    seen = jax.vmap(world.decode)(lesson.states) if isinstance(world, PureWorld) else lesson.states
+    outputs, value = learner.cast(dtype).look(seen, lesson.left)
     log_ratio = head.log_chance(outputs, lesson.action, lesson.stop) - lesson.log_chance
     ratio = jnp.exp(log_ratio)
     clipped = jnp.clip(ratio, 1 - rules.clip, 1 + rules.clip)
-    policy = -jnp.mean(jnp.minimum(ratio * lesson.advantage, clipped * lesson.advantage))
-    error = jnp.mean(jnp.square(value - lesson.target))
-    entropy = jnp.mean(head.head.entropy(outputs.action))
-    kl = jnp.mean(ratio - 1 - log_ratio)
+    mean = partial(jnp.mean, where=lesson.counts)
+    policy = -mean(jnp.minimum(ratio * lesson.advantage, clipped * lesson.advantage))
+    error = mean(jnp.square(value - lesson.target))
+    entropy = mean(head.head.entropy(outputs.action))
+    kl = mean(ratio - 1 - log_ratio)
     figures = {"policy_loss": policy, "value_loss": error, "entropy": entropy, "kl": kl}
     return policy + rules.estimate * error - rules.entropy * entropy, figures
 
@@ -198,7 +217,7 @@ def learn(
     learner: Learner,
     memory: Any,
     lessons: Lesson,
-    world: PureWorld,
+    world: World,
     rules: Rules,
     optimizer: optax.GradientTransformation,
     dtype: Any,
@@ -206,11 +225,9 @@ def learn(
 ) -> tuple[Learner, Any, dict]:
     """A step of the optimizer for each minibatch, every lesson once."""
     changing, fixed = eqx.partition(learner, trainable(learner))
-    order = jax.random.permutation(key, len(lessons.stop)).reshape(-1, rules.minibatch)
 
-    def step(carried: tuple[Any, Any], rows: Array) -> tuple[tuple[Any, Any], dict]:
+    def step(carried: tuple[Any, Any], lesson: Lesson) -> tuple[tuple[Any, Any], dict]:
         changing, memory = carried
-        lesson = jax.tree.map(lambda leaf: leaf[rows], lessons)
         gradient = jax.grad(
             lambda changing: loss(eqx.combine(changing, fixed), lesson, world, rules, dtype), has_aux=True
         )
@@ -218,8 +235,43 @@ def learn(
         changes, memory = optimizer.update(gradients, memory, changing)
         return (eqx.apply_updates(changing, changes), memory), figures
 
-    (changing, memory), figures = jax.lax.scan(step, (changing, memory), order)
-    return eqx.combine(changing, fixed), memory, jax.tree.map(jnp.mean, figures)
+    each = _each_of_all if lessons.counts is None else _each_that_counts
+    (changing, memory), figures = each(step, (changing, memory), lessons, rules.minibatch, key)
+    return eqx.combine(changing, fixed), memory, figures
+
+
+Step = Callable[[Any, Lesson], tuple[Any, dict]]
+
+
+def _each_of_all(step: Step, carried: Any, lessons: Lesson, minibatch: int, key: Array) -> tuple[Any, dict]:
+    """A step with each minibatch of the lessons; and the means of what the steps tell."""
+    order = jax.random.permutation(key, len(lessons.stop)).reshape(-1, minibatch)
+    carried, figures = jax.lax.scan(lambda carried, rows: step(carried, take(lessons, rows)), carried, order)
+    return carried, jax.tree.map(jnp.mean, figures)
+
+
+def _each_that_counts(step: Step, carried: Any, lessons: Lesson, minibatch: int, key: Array) -> tuple[Any, dict]:
+    """The same with the lessons that count. How many these are is no constant of the program: they are dealt out like
+    cards, to as few minibatches as can hold them, and what then lacks in one of them counts for nothing."""
+    assert lessons.counts is not None
+    shuffled = jax.random.permutation(key, len(lessons.stop))
+    order = shuffled[jnp.argsort(~lessons.counts[shuffled])]
+    many = jnp.sum(lessons.counts)
+    hands = (many + minibatch - 1) // minibatch
+
+    def dealt(hand: Array | int) -> Lesson:
+        place = hand + hands * jnp.arange(minibatch)
+        return take(lessons, order[jnp.minimum(place, many - 1)])._replace(counts=place < many)
+
+    def further(hand: Array, before: tuple[Any, dict]) -> tuple[Any, dict]:
+        carried, sums = before
+        carried, figures = step(carried, dealt(hand))
+        return carried, jax.tree.map(jnp.add, sums, figures)
+
+    _, outline = jax.eval_shape(step, carried, dealt(0))
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outline)
+    carried, sums = jax.lax.fori_loop(0, hands, further, (carried, nothing))
+    return carried, jax.tree.map(lambda total: total / jnp.maximum(hands, 1), sums)
 
 
 def trainable(learner: Learner) -> Any:
@@ -231,8 +283,9 @@ def trainable(learner: Learner) -> Any:
 
 def lessons(experience: Experience, reward: Array, last: Array, rules: Rules) -> Lesson:
     """What a round teaches, its advantages made comparable."""
-    advantage = advantages(reward, experience.value, experience.over, last, rules)
-    scaled = (advantage - jnp.mean(advantage)) / (jnp.std(advantage) + 1e-6)
+    counts = experience.counts
+    advantage = advantages(reward, experience.value, experience.over, last, rules, counts)
+    scaled = (advantage - jnp.mean(advantage, where=counts)) / (jnp.std(advantage, where=counts) + 1e-6)
     rows = Lesson(
         states=experience.states,
         left=experience.left,
@@ -241,6 +294,7 @@ def lessons(experience: Experience, reward: Array, last: Array, rules: Rules) ->
         log_chance=experience.log_chance,
         advantage=scaled,
         target=advantage + experience.value,
+        counts=counts,
     )
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), rows)
 

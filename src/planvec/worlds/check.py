@@ -55,7 +55,7 @@ def _check_attributes(world: World) -> None:
     _expect(len(set(world.skills)) == len(world.skills) > 0, "`skills` must be different names")
     _expect(type(world).__hash__, "it can be hashed, as worlds are constants of compiled programs")
     _expect(1 <= world.sizes[0] <= world.sizes[1], "`sizes` is the fewest and the most skills of a task, 1 or more")
-    for condition in (*world.conditions, *world.glance):
+    for condition in (*world.conditions, *world.sums, *world.glance):
         _expect(world.horizon(parse_condition(condition)) > 0, f"`horizon` of {condition} must be positive")
     _expect(len(world.examples) == 2, "`examples` are two tasks")
 

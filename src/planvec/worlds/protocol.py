@@ -76,6 +76,11 @@ class World(ABC):
         return *map(str, range(low, high + 1)), "1+1"
 
     @property
+    def sums(self) -> tuple[str, ...]:
+        """What agents practise: single plans and sums, written as conditions are."""
+        return self.conditions
+
+    @property
     def glance(self) -> tuple[str, ...]:
         """The conditions that are scored while an agent is trained."""
         return self.conditions[0], self.conditions[-1]

@@ -44,6 +44,10 @@ class Crafting(PureWorld):
     name = "crafting"
     space: ClassVar[Images] = Images(shape=(3 * (SIZE + 1), 3 * SIZE, 3), actions=len(ACTIONS))
     conditions: ClassVar[tuple[str, ...]] = ("4", "8", "16", "1+1", "2+2", "4+4")
+    sums: ClassVar[tuple[str, ...]] = (
+        *("2", "3", "4", "2+2", "4+4"),
+        *("+".join([part] * count) for count in (4, 8, 16) for part in "24"),
+    )
     glance: ClassVar[tuple[str, ...]] = ("4", "2+2")
     pairs = 40_000
     sizes = (2, 4)

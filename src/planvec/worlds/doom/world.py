@@ -38,6 +38,7 @@ class Doom(HostedWorld):
 
     space: ClassVar[View] = View(IMAGE, len(WAYPOINTS), len(ACTIONS))
     conditions: tuple[str, ...] = ("1", "2", "1+1", "2+2")
+    sums: tuple[str, ...] = ("1", "2", "1+1", "2+2", "1+1+1")
     glance: tuple[str, ...] = ("1", "1+1")
     pairs = 20_000
     sizes = (1, 3)

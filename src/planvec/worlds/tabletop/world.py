@@ -37,6 +37,7 @@ class Tabletop(HostedWorld):
     name = "tabletop"
     space = Objects(len(OBJECTS), tuple(CORNERS.values()), 2 * CUBE)
     conditions: tuple[str, ...] = ("1", "2", "1+1")
+    sums: tuple[str, ...] = ("1", "2", "1+1", "1+1+1")
     glance: tuple[str, ...] = ("1", "1+1")
     pairs = 90_000
     fps = 12
