@@ -182,6 +182,23 @@ def test_what_was_tried_had_the_chance_that_is_noted(acted):
     np.testing.assert_allclose(rows.value, value, rtol=1e-3, atol=1e-4)
 
 
+def test_simulators_begin_with_all_the_digits_they_have():
+    class Exact(type(WORLD)):
+        def scenes(self, tasks, seed):
+            return super().scenes(tasks, seed) + np.float64(1e-12)
+
+    pool, asked = make_pool(novice(), Exact(), PRACTICE)
+    assert pool.scenes.dtype == np.float64 and (pool.scenes != np.float32(pool.scenes)).any()
+    assert len(pool.scenes) == len(pool.plans) == len(asked) == 32 and pool.horizons.tolist() == [3] * 16 + [6] * 16
+
+
+def test_the_step_size_rises_soon_and_falls_to_zero():
+    rates = [float(rounds_hosted._rate(jnp.int32(step), 100, 2.0)) for step in range(100)]
+    assert rates.index(max(rates)) == 9 and rates[0] == pytest.approx(0.2) and rates[-1] == pytest.approx(0.02)
+    assert float(rounds_hosted._rate(jnp.int32(0), 3, 2.0)) == 2.0
+    assert float(rounds_hosted._rate(jnp.int32(rounds_hosted.WARMUP - 1), 10**6, 2.0)) == pytest.approx(2.0, rel=1e-3)
+
+
 # What counts of it.
 
 RULES = Rules(rollout=1, minibatch=4)
@@ -324,7 +341,7 @@ def test_nothing_is_learned_where_nothing_counts():
 def test_practice_makes_better(tmp_path):
     """What goes away of the plan in an episode grows."""
     practice = replace(
-        PRACTICE, steps=40 * 128, envs=64, minibatch=32, passes=4, interval=10, pool=64, learning_rate=3e-3
+        PRACTICE, steps=60 * 128, envs=64, minibatch=32, passes=4, interval=10, pool=64, learning_rate=3e-3
     )
     go(tmp_path / "run", practice=practice)
     returns = [line["return"] for line in lines(tmp_path / "run")]
@@ -415,7 +432,8 @@ def test_what_is_usual_follows_from_the_kind_of_world():
     assert (crafting.envs, crafting.rollout, crafting.minibatch, crafting.passes) == (4096, 64, 8192, 1)
     assert crafting.sums.startswith("2,3,4,2+2,4+4,2+2+2+2") and crafting.rounds == math.ceil(50e6 / 4096 / 64)
     assert tabletop.sums == "1,2,1+1,1+1+1" and doom.sums == "1,2,1+1,2+2,1+1+1"
-    assert (tabletop.envs, tabletop.minibatch, tabletop.passes) == (doom.envs, doom.minibatch, doom.passes)
+    for world in (tabletop, doom):
+        assert (world.envs, world.minibatch, world.passes, world.learning_rate) == (512, 512, 4, 1e-4)
     assert tabletop.rollout == math.ceil((6 + 12 + 10 + 18) / 4 / 3) and 30 < doom.rollout < 40
     for known in (crafting, doom, tabletop):
         assert known.resolved(make("crafting")) == known  # nothing is left

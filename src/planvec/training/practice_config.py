@@ -20,8 +20,16 @@ PURE: dict[str, Any] = {
     "rollout": 64,
     "minibatch": 8192,
     "passes": 1,
+    "learning_rate": 3e-4,
 }
-HOSTED: dict[str, Any] = {"steps": 4e6, "pool": 4096, "envs": 512, "minibatch": 512, "passes": 4}
+HOSTED: dict[str, Any] = {
+    "steps": 4e6,
+    "pool": 4096,
+    "envs": 512,
+    "minibatch": 512,
+    "passes": 4,
+    "learning_rate": 1e-4,  # where millimetres matter, three times that ruins what was imitated
+}
 PATIENCE = 3  # an episode may take so many times as long as the expert
 
 
@@ -54,8 +62,8 @@ class PracticeConfig:
     """Actions in an update of the weights; 8192, with simulators 512."""
     passes: Annotated[int | None, named("N")] = None
     """How often a round's actions are learned from; once, with simulators 4 times."""
-    learning_rate: float = 3e-4
-    """The largest step size; it falls to zero along a line."""
+    learning_rate: Annotated[float | None, named("X")] = None
+    """The largest step size; it falls to zero along a line. 3e-4, with simulators 1e-4."""
     interval: int = 10
     """Rounds between two log lines; a checkpoint is written with each."""
 

@@ -22,6 +22,8 @@ from planvec.worlds.protocol import HostedWorld, Session, take
 
 PyTree = Any
 
+WARMUP = 20  # rounds, at most a tenth of all: an optimizer that does not know its gradients yet would undo much
+
 
 class Look(NamedTuple):
     """What an agent sees at a moment, and what it tries. [env, …]"""
@@ -66,7 +68,7 @@ def programs(world: HostedWorld, practice: PracticeConfig, dtype: Any, determini
 
     @jit
     def learn(learner: Learner, memory: Any, lessons: Lesson, step: Array, key: Array) -> Any:
-        optimizer = make_optimizer(practice.learning_rate * (1 - step / practice.rounds))
+        optimizer = make_optimizer(_rate(step, practice.rounds, given(practice.learning_rate)))
         return ppo.learn(learner, memory, lessons, world, rules, optimizer, dtype, key)
 
     def round(
@@ -83,7 +85,13 @@ def programs(world: HostedWorld, practice: PracticeConfig, dtype: Any, determini
         figures = figures | learned | {"exact_by_labels": exact}
         return Practising(learner, memory, None, None, state.step + 1), figures
 
-    return Programs(make_optimizer(practice.learning_rate), lambda pool, asked, key: (None, None), round)
+    return Programs(make_optimizer(given(practice.learning_rate)), lambda pool, asked, key: (None, None), round)
+
+
+def _rate(step: Array, rounds: int, largest: float) -> Array:
+    """The step size in a round: soon the largest, then along a line to zero."""
+    warmup = max(1, min(WARMUP, rounds // 10))
+    return largest * jnp.minimum(1, (step + 1) / warmup) * (1 - step / rounds)
 
 
 @cache

@@ -24,7 +24,7 @@ def programs(world: PureWorld, practice: PracticeConfig, dtype: Any, determinist
     jit = partial(jax.jit, compiler_options=compilation.options(deterministic))
     passes = given(practice.passes)
     updates = practice.rounds * practice.round * passes // rules.minibatch
-    optimizer = make_optimizer(optax.linear_schedule(practice.learning_rate, 0.0, updates))
+    optimizer = make_optimizer(optax.linear_schedule(given(practice.learning_rate), 0.0, updates))
 
     @jit
     def act(learner: Learner, pool: Pool, metric: Metric, underway: Underway, key: Array) -> Any:
