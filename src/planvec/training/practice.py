@@ -140,7 +140,7 @@ def practise(
     what = "what comes and goes is" if isinstance(pairs, PlaySet) else "two demonstrations of one task differ by"
     say(f"{what} {float(metric.noise):.2f} of a skill")
     pool, asked = make_pool(agent, world, practice)
-    programs = _programs(world, practice, precision(config), deterministic)
+    programs = make_programs(world, practice, precision(config), deterministic)
     learner = Learner(agent, Linear(_features(agent), 1, fan=-2, key=key(WEIGHTS, 0)))
     start = Practising(
         learner=learner,
@@ -279,7 +279,7 @@ class _Programs(NamedTuple):
 
 
 @cache
-def _programs(world: PureWorld, practice: PracticeConfig, dtype: Any, deterministic: bool) -> _Programs:
+def make_programs(world: PureWorld, practice: PracticeConfig, dtype: Any, deterministic: bool) -> _Programs:
     """One round, compiled."""
     rules = practice.rules
     jit = partial(jax.jit, compiler_options=compilation.options(deterministic))
