@@ -237,7 +237,7 @@ def traced(reward, monkeypatch):
     world = Marked()
     practice = replace(PRACTICE, reward=reward).resolved(world)
     agent = untrained()
-    programs = practice_module._programs(world, practice, jnp.float32, False)
+    programs = practice_module.make_programs(world, practice, jnp.float32, False)
     learner = Learner(agent, Linear(128, 1, fan=-2, key=jax.random.key(0)))
     pool, asked = make_pool(agent, WORLD, practice)
     state = Practising(

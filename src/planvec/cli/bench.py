@@ -24,10 +24,11 @@ class Bench:
     """
 
     what: Positional[Annotated[str, CHOICE]] = WORLD
-    """What to measure: the crafting world; the tabletop; doom; training and evaluation of cpv-full; the playground."""
+    """What to measure: the crafting world; the tabletop; doom; training of cpv-full and potential, and evaluation;
+    practice; the playground."""
     batch: tuple[int, ...] = ()
-    """Batch sizes to try instead of the usual ones; on the tabletop of each core, in doom of each engine; of the
-    playground, how many watch at once."""
+    """Batch sizes to try instead of the usual ones; on the tabletop of each core, in doom of each engine; of
+    practice, how many episodes at a time; of the playground, how many watch at once."""
     json: Annotated[Path | None, arg(name="json")] = None
     """Also write the table to this file, row by row."""
 

@@ -106,17 +106,14 @@ def total(
     segment whose plan is imitated, the reference's; or, where what was done is its own reference, the whole.
     """
     agent = agent.cast(dtype)
-    imitates = _counts(weights.imitation)
     cancels = _counts(weights.cancelling)
     regularisers = _regularisers(agent, weights)
     if cancels and not isinstance(agent, EmbeddingAgent):
         raise InputError(_NO_VECTORS.format("cancelling"))
-    acting = {asked if segment == "reference" else segment for segment in agent.segments}
-    acting |= {"whole", "reference"} if cancels else set()
-    plans = _encode(agent, batch, _wanted(acting if imitates else set(), regularisers))
+    plans = _encode(agent, batch, encoded(agent, weights, asked))
     losses: dict[str, Array] = {}
     figures: dict[str, Array] = {}
-    if imitates:
+    if _counts(weights.imitation):
         head = agent.policy.head
         plan = plans[asked]
         if cancels:
@@ -136,6 +133,18 @@ def total(
     return loss, losses | figures | {"loss": loss}
 
 
+def encoded(agent: Agent, weights: Weights, asked: str = "reference") -> list[str]:
+    """The segments of a sample that are encoded: all that the policy and the regularisers take, each once."""
+    wanted: set[str] = set()
+    if _counts(weights.imitation):
+        wanted |= {asked if segment == "reference" else segment for segment in agent.segments}
+        wanted |= {"whole", "reference"} if _counts(weights.cancelling) else set()
+    for name in _regularisers(agent, weights):
+        _, taken = REGULARISERS[name]
+        wanted.update(taken)
+    return [segment for segment in PARTS if segment in wanted]
+
+
 def _mean(values: Array, weights: Array) -> Array:
     return jnp.sum(values * weights) / jnp.maximum(jnp.sum(weights), 1)
 
@@ -149,15 +158,6 @@ def _regularisers(agent: Agent, weights: Weights) -> list[str]:
 
 def _counts(weight: float | Array) -> bool:
     return not isinstance(weight, int | float) or weight != 0
-
-
-def _wanted(acting: set[str], regularisers: list[str]) -> list[str]:
-    """All segments that the policy and the regularisers take, each once."""
-    wanted = set(acting)
-    for name in regularisers:
-        _, taken = REGULARISERS[name]
-        wanted.update(taken)
-    return [segment for segment in PARTS if segment in wanted]
 
 
 def _encode(agent: Agent, batch: Batch, segments: list[str]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def practise(
     what = "what comes and goes is" if isinstance(pairs, PlaySet) else "two demonstrations of one task differ by"
     say(f"{what} {float(metric.noise):.2f} of a skill")
     pool, asked = make_pool(agent, world, practice)
-    programs = _programs(world, practice, precision(config), deterministic)
+    programs = make_programs(world, practice, precision(config), deterministic)
     learner = Learner(agent, Linear(_features(agent), 1, fan=-2, key=key(WEIGHTS, 0)))
     underway, done = programs.begin(pool, asked, key(BEGIN, 0))
     start = Practising(
@@ -207,7 +207,7 @@ def _features(agent: Difference) -> int:
     return agent.policy.features
 
 
-def _programs(world: World, practice: PracticeConfig, dtype: Any, deterministic: bool) -> Programs:
+def make_programs(world: World, practice: PracticeConfig, dtype: Any, deterministic: bool) -> Programs:
     """Rounds as the world's kind does them."""
     if isinstance(world, PureWorld):
         return rounds_pure.programs(world, practice, dtype, deterministic)

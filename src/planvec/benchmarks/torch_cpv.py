@@ -1,12 +1,10 @@
-"""cpv-full in PyTorch, for the benchmark: the network, losses and optimiser of ours, written as one does there.
+"""cpv-full in PyTorch, for the benchmark: the network and the losses of ours, written as one does there.
 
-Everything here favours it: channels-last, a fused optimiser, bfloat16 on a GPU, and batches that lie ready on the
-device, drawn, scaled and stacked. Only where PyTorch is installed.
+Pictures lie channels last in memory, as it likes them. Only where PyTorch is installed.
 """
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
 # PyTorch is no dependency of ours
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,17 +15,15 @@ from jax import Array
 from torch import Tensor, nn
 
 from planvec.agents import Agent
-from planvec.agents.encoders import CONVOLUTIONS, GREY, Conv, ImageEncoder, Linear
+from planvec.agents.agent import Difference
+from planvec.agents.encoders import CONVOLUTIONS, GREY, ImageEncoder
+from planvec.agents.policies import Categorical, LayeredPolicy
 from planvec.agents.zoo import FEATURES, HIDDEN
-from planvec.benchmarks.layers import layers
+from planvec.benchmarks.torch_training import PRECISION, copy, tensor
 from planvec.data.samples import Batch
-from planvec.training.config import Config
 from planvec.training.losses import SEGMENTS
 
 PARAMETERS = 807_158  # of cpv-full, here and there
-
-# CUDA graphs: so small a network waits for kernel launches otherwise. A CPU has none, and there the default is as good.
-MODES = {"cuda": "reduce-overhead", "cpu": "default"}
 
 
 class Sample(NamedTuple):
@@ -85,64 +81,27 @@ def triplet(anchor: Tensor, positive: Tensor, of: Tensor) -> Tensor:
 
 def convert(agent: Agent) -> CPV:
     """The same weights in PyTorch."""
+    assert isinstance(agent, Difference)
+    policy = agent.policy
+    assert isinstance(policy, LayeredPolicy)
+    assert isinstance(policy.head, Categorical)
     model = CPV()
-    ours = layers(agent)
-    _copy_network(ours.encoder, model.encoder)
-    _copy_network(ours.network, model.network)
-    for source, target in zip(ours.linear, model.layers, strict=True):
-        _copy(source, target)
+    for ours, theirs in ((agent.encoder, model.encoder), (policy.network, model.network)):
+        assert isinstance(ours, ImageEncoder)
+        for source, target in zip((*ours.convs, ours.linear), (*theirs.convs, theirs.linear), strict=True):
+            copy(source, target)
+    for source, target in zip((*policy.layers, policy.head.linear), model.layers, strict=True):
+        copy(source, target)
     return model
 
 
-def ready(batch: Batch, device: str, dtype: torch.dtype) -> Sample:
+def ready(batch: Batch, device: str) -> Sample:
     """A batch of ours, drawn, scaled, stacked and brought to the device."""
 
     def images(*parts: Array) -> Tensor:
-        stacked = np.concatenate([np.asarray(part) for part in parts], axis=-1)
-        scaled = torch.tensor(stacked, device=device).to(dtype) / GREY
-        return scaled.permute(0, 3, 1, 2)  # channels last in memory
+        stacked = tensor(np.concatenate([np.asarray(part) for part in parts], axis=-1), device)
+        return (stacked.to(PRECISION[device]) / GREY).permute(0, 3, 1, 2)  # channels last in memory
 
     segments = [images(getattr(batch, begin), getattr(batch, end)) for begin, end in SEGMENTS.values()]
     ends = torch.cat(segments).contiguous(memory_format=torch.channels_last)
-    return Sample(ends, images(batch.now), torch.tensor(np.asarray(batch.action), device=device).long())
-
-
-def trainer(agent: Agent, batches: list[Batch], device: str, mode: str | None, config: Config) -> Callable[[int], None]:
-    """A function that does so many updates and waits until they are done. `mode`: of torch.compile; None for none."""
-    torch.compiler.reset()  # it would give up compiling after some models of the same class
-    torch.backends.cudnn.benchmark = True
-    samples = [ready(batch, device, torch.bfloat16 if device == "cuda" else torch.float32) for batch in batches]
-    model = convert(agent).to(device, memory_format=torch.channels_last)
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-    )
-    loss = torch.compile(model.loss, mode=mode, dynamic=False) if mode else model.loss
-
-    def run(updates: int) -> None:
-        for step in range(updates):
-            if mode == "reduce-overhead":
-                torch.compiler.cudagraph_mark_step_begin()
-            optimizer.zero_grad(set_to_none=True)
-            with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-                value = loss(samples[step % len(samples)])
-            value.backward()
-            optimizer.step()
-        if device == "cuda":
-            torch.cuda.synchronize()
-
-    return run
-
-
-def _copy_network(ours: ImageEncoder, theirs: Network) -> None:
-    for source, target in zip(ours.convs, theirs.convs, strict=True):
-        _copy(source, target)
-    _copy(ours.linear, theirs.linear)
-
-
-def _copy(ours: Conv | Linear, theirs: nn.Module) -> None:
-    """Ours is (…, inputs, outputs), theirs (outputs, inputs, …)."""
-    weight = torch.tensor(np.asarray(ours.weight))
-    bias = torch.tensor(np.asarray(ours.bias))
-    with torch.no_grad():
-        theirs.weight.copy_(weight.movedim((-1, -2), (0, 1)))
-        theirs.bias.copy_(bias)
+    return Sample(ends, images(batch.now), tensor(batch.action, device).long())
