@@ -178,7 +178,7 @@ def test_agents_that_see_views(name):
     seen = views(2)
     outputs = eqx.filter_eval_shape(lambda a: a.outputs(seen, seen, a.encode(seen, seen)), agent)
     assert outputs.shape == (2, 3)
-    batch = Batch(seen, seen, seen, np.zeros(2, np.uint8), seen, seen, over=np.zeros(2, bool))
+    batch = Batch(seen, seen, seen, np.zeros(2, np.uint8), seen, seen, over=np.zeros(2, bool), next=seen)
     loss, metrics = eqx.filter_eval_shape(lambda a: losses.total(a, batch, AGENTS[name].weights), agent)
     assert loss.shape == () and {"imitation", "accuracy", "loss"} <= metrics.keys()
 

@@ -241,7 +241,7 @@ class Blank:
 
 def test_a_small_table_of_play(tmp_path):
     """Data, training and scores of a row that learns without pairs, in a world of small networks."""
-    config = replace(CONFIG, agent="potential", segments="random", window=4).resolved()
+    config = replace(CONFIG, agent="potential", segments="random", window=4, jitter=0).resolved()
     rows = [Entry(label, replace(config, sparse=sparse), skills=(3, 3), seeds=1) for label, sparse in SPARSE.items()]
     results, lines = small(rows, tmp_path)
     assert "32 recordings of 3-3 skills, extras: discard" in lines and sum("training" in line for line in lines) == 1

@@ -41,7 +41,7 @@ def test_what_is_left_to_the_world_is_looked_up_there(world, expected):
     config = Config(world=world).resolved()
     assert (config.embedding, config.networks, config.samples, config.weight_decay) == expected
     assert (config.alike, config.stop, config.cancelling, config.sparse) == (0.0, 0.0, 0.0, 0.0)
-    assert config.ended == 0 and config.segments == "pairs" and not config.plays
+    assert config.ended == 0 and config.segments == "pairs" and config.jitter == 0
     assert config.resolved() == config
 
 
@@ -57,7 +57,7 @@ def test_a_model_may_have_networks_and_losses_of_its_own(world, expected):
 
 def test_what_is_given_stays():
     given = Config(world="tabletop", embedding=8, networks="paper", samples=9.0, weight_decay=0.0)
-    given = replace(given, alike=0.5, stop=0.1, cancelling=0.25, sparse=0.7)
+    given = replace(given, alike=0.5, stop=0.1, cancelling=0.25, sparse=0.7, jitter=0)
     assert given.resolved() == given and given.ended == ENDED
     assert given.weights == replace(zoo.AGENTS["cpv-full"].weights, alike=0.5, stop=0.1, cancelling=0.25, sparse=0.7)
     none = Config(agent="potential", alike=0.0, stop=0.0, cancelling=0.0).resolved()
@@ -68,7 +68,7 @@ def test_what_trains_in_one_program():
     """Weights of losses may differ, but whether an agent can say stop is part of its networks."""
     config = Config(agent="potential").resolved()
     assert replace(config, alike=0.0, cancelling=0.5, sparse=0.1, seed=3).program == config.program
-    play = replace(config, segments="random", alike=0.0, cancelling=0.0)
+    play = replace(config, segments="random", jitter=1)
     for other in (replace(config, stop=0.0), replace(config, networks="paper-g"), replace(config, embedding=8), play):
         assert other.program != config.program
     assert replace(play, sparse=0.7).program == play.program
@@ -77,11 +77,11 @@ def test_what_trains_in_one_program():
 
 def test_play_has_weights_of_its_own():
     """A stretch is like itself; so what two that are nearly the same have in common asks for jitter."""
-    play = Config(agent="potential", segments="random").resolved()
+    play = Config(agent="potential", segments="random", jitter=0).resolved()
     assert (play.alike, play.cancelling, play.sparse, play.stop) == (0.0, 0.0, 0.3, 0.3)
     assert (play.window, play.jitter) == (60, 0) and play.resolved() == play
-    moved = Config(agent="potential", segments="random", jitter=2).resolved()
-    assert (moved.alike, moved.cancelling, moved.sparse) == (1.0, 0.0, 0.3)
+    moved = Config(agent="potential", segments="random").resolved()
+    assert (moved.alike, moved.cancelling, moved.sparse, moved.jitter) == (1.0, 0.0, 0.3, 2)
     assert Config(segments="random", sparse=0.0).resolved().weights == zoo.AGENTS["cpv-full"].weights
 
 
@@ -89,8 +89,8 @@ def test_play_has_weights_of_its_own():
     ("options", "message"),
     [
         ({"jitter": 2}, "--segments random"),
-        ({"segments": "random", "alike": 1.0}, "alike .* --jitter"),
-        ({"segments": "random", "cancelling": 0.5}, "cancelling .* --jitter"),
+        ({"segments": "random", "jitter": 0, "alike": 1.0}, "alike .* --jitter"),
+        ({"segments": "random", "jitter": 0, "cancelling": 0.5}, "cancelling .* --jitter"),
         ({"segments": "random", "window": 0}, "window"),
         ({"segments": "random", "jitter": -1}, "jitter"),
         ({"segments": "some"}, "pairs, random"),
@@ -124,7 +124,7 @@ def test_the_networks_of_shipped_weights_are_pinned(name):
     """And they say no stop, nor were they trained on losses that came later than they."""
     described = json.loads((SHIPPED / name / CONFIG).read_text())["config"]
     assert described["networks"] is not None
-    pinned = Config(**({"alike": 0.0, "stop": 0.0, "cancelling": 0.0, "sparse": 0.0} | described))
+    pinned = Config(**({"alike": 0.0, "stop": 0.0, "cancelling": 0.0, "sparse": 0.0, "jitter": 0} | described))
     assert Config(**described).resolved() == pinned
 
 

@@ -28,6 +28,7 @@ CONFIG = Config(
     agent="potential",
     segments="random",
     window=6,
+    jitter=0,
     samples=4 * 8,
     batch=8,
     embedding=16,

@@ -64,7 +64,6 @@ POTENTIAL, PRACTISED = _both("potential")
 CONTROL = ("control", True)
 KEPT = ("extras", "keep")
 PLAY = ("segments", "random")
-JITTER = 2  # actions
 
 TABLES = {
     "beyond": Plan(
@@ -90,9 +89,10 @@ TABLES = {
         conditions=("4", "8", "16", "1+1", "2+2", "4+4"),
         rows=(
             *_both("play", PLAY),
-            *_both("play, with jitter", PLAY, ("jitter", JITTER)),
-            *_both("play, with jitter and cancelling", PLAY, ("jitter", JITTER), ("cancelling", 0.25)),
+            *_both("play, without jitter", PLAY, ("jitter", 0)),
             *_both("play, without the sparse penalty", PLAY, ("sparse", 0.0)),
+            *_both("play, without either", PLAY, ("jitter", 0), ("sparse", 0.0)),
+            *_both("play, with cancelling", PLAY, ("cancelling", 0.25)),
         ),
         seeds=3,
     ),

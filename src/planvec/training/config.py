@@ -17,6 +17,7 @@ from planvec.worlds.registry import USUAL as WORLD
 
 ENDED = 1 / 8  # of the samples, where an agent learns to say that nothing is left to do
 OWN = ("alike", "stop", "cancelling", "sparse")  # weights that are the model's own unless given
+JITTER = 2  # actions
 SPARSE = 0.3  # weight of the sparse penalty where stretches are their own references
 
 
@@ -73,9 +74,9 @@ class Config:
     """What a reference is: the other demonstration of a pair; or, in play, a random stretch is its own."""
     window: int = WINDOW
     """Random segments: the actions of a stretch, at most."""
-    jitter: int = 0
+    jitter: Annotated[int | None, named("N")] = None
     """Random segments: for the losses on pairs, by how many actions at most the ends of a stretch are moved to make
-    another in which nearly the same was done. 0 leaves them out."""
+    another in which nearly the same was done; 2 unless given. 0 leaves those losses out."""
     precision: Literal["auto", "bfloat16", "float32"] = "auto"
     """What the networks compute in; weights are kept in float32. auto: bfloat16 for images on an accelerator."""
     interval: int = 1000
@@ -93,7 +94,7 @@ class Config:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} must be a number more than 0; got {value}")
-        for name in ("warmup", "weight_decay", "alike", "stop", "cancelling", "sparse", "jitter"):
+        for name in ("warmup", "weight_decay", "jitter", *OWN):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} must be 0 or more; got {value}")
@@ -108,7 +109,7 @@ class Config:
         """Complain of what means nothing with these segments."""
         if not self.plays and self.jitter:
             raise InputError("jitter moves the ends of stretches: it is for --segments random")
-        if self.plays and not self.jitter:
+        if self.plays and self.jitter == 0:
             for name in ("alike", "cancelling"):
                 if getattr(self, name):
                     raise InputError(
@@ -127,6 +128,7 @@ class Config:
         weights = _own_weights(self)
         left = {
             "embedding": usual.embedding,
+            "jitter": JITTER if self.plays else 0,
             "samples": usual.samples,
             "weight_decay": family(space).weight_decay,
             "alike": weights.alike,
@@ -167,9 +169,10 @@ class Config:
 
 
 def _own_weights(config: Config) -> Weights:
-    """The model's weights of the losses. A stretch that is its own reference has no other to be like; but its plan says
-    whatever has changed, unless that costs something."""
+    """The model's weights of the losses. In play a plan says whatever has changed, unless that costs something. Without
+    jitter a stretch has none to be like but itself; and what is done in one and not in nearly the same is a skill too
+    often for a policy to learn that it means nothing, so nothing is added to plans that should cancel."""
     weights = AGENTS[config.agent].weights
     if not config.plays:
         return weights
-    return replace(weights, alike=weights.alike if config.jitter else 0.0, cancelling=0.0, sparse=SPARSE)
+    return replace(weights, alike=0.0 if config.jitter == 0 else weights.alike, cancelling=0.0, sparse=SPARSE)

@@ -89,7 +89,7 @@ def look(agents: Agent, batch: Batch, kinds: Kinds) -> Metrics:
 def draw(data: Samples, key: Array, count: int, config: Config) -> Batch:
     """So many samples, as a training asks for them."""
     if isinstance(data, PlaySet):
-        return data.sample(key, count, config.ended, config.window, config.jitter)
+        return data.sample(key, count, config.ended, config.window, config.jitter or 0)
     return data.sample(key, count, config.ended)
 
 
