@@ -60,3 +60,20 @@ def test_large_plans_are_read_as_a_limit_and_in_float32(policy):
     cast = Difference(policy=policy, encoder=None).cast(jnp.bfloat16).policy
     assert cast.tiles.weight.dtype == jnp.bfloat16 and cast.reader.linear.weight.dtype == jnp.float32
     np.testing.assert_array_equal(cast.reader(plan), policy.reader(plan))
+
+
+def test_tiles_and_their_pixels_teach_the_same(policy):
+    plan = jax.random.normal(jax.random.key(3), (2, PLAN))
+    slope = jax.jit(jax.grad(lambda policy, seen: jnp.sum(jnp.square(policy.hidden((seen,), plan)))))
+    for one, other in zip(*(jax.tree.leaves(slope(policy, seen)) for seen in (SEEN, SEEN.draw())), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * max(float(np.abs(other).max()), 1))
+
+
+def test_blocks_begin_as_small_corrections():
+    head = Categorical(ResidualPolicy.FEATURES, 6, key=jax.random.key(1))
+    deep = ResidualPolicy(SIDE, 3, PLAN, head, width=64, key=jax.random.key(4))
+    assert len(deep.blocks) == 6
+    for block in deep.blocks:
+        fan_out = 9 * 64
+        assert np.std(block.outer) == pytest.approx(0.3 * np.sqrt(2 / fan_out), rel=0.05)
+        assert np.std(block.inner) == pytest.approx(np.sqrt(2 / fan_out), rel=0.05)

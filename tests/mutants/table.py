@@ -484,8 +484,8 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
     "training/metric.py": [
         (
             "a metric is made from demonstrations in place of what differs within pairs",
-            "apart.T @ apart / count",
-            "reference.T @ reference / count",
+            "_exactly(apart.T, apart) / count",
+            "_exactly(reference.T, reference) / count",
             "training/test_metric_fit.py",
         ),
         (
