@@ -231,19 +231,19 @@ TABLE: dict[str, list[tuple[str, ...]]] = {
             "a potential forgets where it began",
             "self.potential(last) - self.potential(first)",
             "self.potential(last)",
-            "agents/test_potential_encoders.py",
+            "agents/test_potentials.py",
         ),
         (
             "a tile counts once, however often it lies there",
             "_exactly(counts, table)",
             "_exactly(jnp.minimum(counts, 1), table)",
-            "agents/test_potential_encoders.py",
+            "agents/test_potentials.py",
         ),
         (
             "potentials are rounded as all else is",
             "keeps_precision = True",
             "keeps_precision = False",
-            "agents/test_potential_encoders.py",
+            "agents/test_potentials.py",
         ),
     ],
     "agents/residual.py": [
