@@ -43,16 +43,17 @@ class Measured(NamedTuple):
     batches: tuple[int, ...]  # unless told
     compared: tuple[int, ...]  # those of them in which PyTorch trains it too
     together: dict[int, tuple[int, ...]]  # with Muon, at some batches: so many trainings together
-    samples: int  # timed at once; allocating memory for the first update of them costs next to nothing
+    samples: int  # timed at once; allocating memory for the first update of them costs next to nothing …
+    updates: int  # … or so many updates, where batches are small
 
 
 ON_CPU = {
-    "cpv-full": Measured((256, 1024), (256, 1024), {1024: (1,)}, 2**14),
-    "potential": Measured((16, 64), (16, 64), {64: (1,)}, 2**9),
+    "cpv-full": Measured((256, 1024), (256, 1024), {1024: (1,)}, 2**14, 64),
+    "potential": Measured((16, 64), (16, 64), {64: (1,)}, 2**9, 32),
 }
 ACCELERATED = {
-    "cpv-full": Measured((256, 1024, 4096, 16_384), (1024,), {1024: (1, 3, 12)}, 2**19),
-    "potential": Measured((1024, 4096), (1024, 4096), {1024: (1,), 4096: (1,)}, 2**18),
+    "cpv-full": Measured((256, 1024, 4096, 16_384), (1024,), {1024: (1, 3, 12)}, 2**19, 2048),
+    "potential": Measured((1024, 4096), (1024, 4096), {1024: (1,), 4096: (1,)}, 2**18, 256),
 }
 RIVALS = {"cpv-full": "torch_cpv", "potential": "torch_potential"}  # the files with the same in PyTorch
 
@@ -113,7 +114,8 @@ def _collect(world: World, pairs: int) -> PairSet:
 
 def _updates(model: str, samples: int) -> int:
     """How many to time at once, of so many samples each."""
-    return max(1, _models()[model].samples // samples)
+    measured = _models()[model]
+    return max(1, min(measured.samples // samples, measured.updates))
 
 
 def _side_by_side(model: str, pairs: PairSet, batch: int, warn: Callable[[str], None] | None) -> list[Row]:
