@@ -27,7 +27,7 @@ from planvec.training import compilation, ppo, rounds_pure
 from planvec.training import practice as practice_module
 from planvec.training.config import Config
 from planvec.training.loop import Diverged
-from planvec.training.ppo import Labels, Learner, Rules
+from planvec.training.ppo import Experience, Labels, Learner, Rules
 from planvec.training.practice import (
     BEST,
     COLLAPSE,
@@ -40,6 +40,7 @@ from planvec.training.practice import (
     practise,
     with_stop,
 )
+from planvec.training.rounds import of_plan
 from planvec.training.runs import METRICS, STATE, WEIGHTS, open_run, read_config
 from planvec.worlds import make
 
@@ -307,6 +308,19 @@ def test_with_labels_as_reward_other_labels_make_other_weights(whole, tmp_path, 
     go(tmp_path / "other", practice=by_labels)
     made = [folder / WEIGHTS for folder in (tmp_path / "one", tmp_path / "other", whole)]
     assert len({path.read_bytes() for path in made}) == 3
+
+
+def test_what_a_round_says_by_the_plan():
+    """Three of four episodes end: one by a stop with little left, one by a stop with much left, one at its horizon."""
+    stop = np.array([[True, True, False, False]])
+    over = np.array([[True, True, True, False]])
+    before = np.array([[0.1, 2.0, 0.1, 0.1]], np.float32)
+    seen = Experience(
+        **dict.fromkeys(Experience._fields) | {"stop": stop, "over": over, "before": before, "after": before}
+    )
+    reward, figures = of_plan(seen, Rules(rollout=1, minibatch=1))
+    assert figures["exact_by_plan"] == pytest.approx(1 / 3) and figures["episodes"] == 3
+    assert figures["return"] == pytest.approx(float(np.sum(reward)) / 3) and figures["actions"] == 4
 
 
 def test_what_labels_are_worth():
