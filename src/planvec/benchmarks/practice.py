@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from planvec.agents.encoders import Linear
 from planvec.agents.metric import Metric
 from planvec.benchmarks import work
 from planvec.benchmarks.measure import Row, rate
@@ -83,15 +81,7 @@ def prepare(world: PureWorld, size: Size) -> Bench:
     pool, asked = practice.make_pool(agent, world, config)
     programs = practice.make_programs(world, config, dtype, False)
     key = jax.random.key(KEY)
-    learner = Learner(agent, Linear(agent.policy.features, 1, fan=-2, key=key))
-    underway, done = programs.begin(pool, asked, key)
-    state = Practising(
-        learner=learner,
-        optimizer=programs.optimizer.init(eqx.filter(learner, ppo.trainable(learner))),
-        underway=underway,
-        done=done,
-        step=jnp.int32(0),
-    )
+    state = practice.before_any_round(agent, programs, pool, asked, key, key)
     metric = Metric(jnp.eye(pool.plans.shape[1]), jnp.float32(0))
     return Bench(world, config, dtype, programs, state, pool, asked, metric)
 

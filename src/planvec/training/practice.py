@@ -76,15 +76,7 @@ def practise(
     say(f"{what} {float(metric.noise):.2f} of a skill")
     pool, asked = make_pool(agent, world, practice)
     programs = make_programs(world, practice, precision(config), deterministic)
-    learner = Learner(agent, Linear(_features(agent), 1, fan=-2, key=key(WEIGHTS, 0)))
-    underway, done = programs.begin(pool, asked, key(BEGIN, 0))
-    start = Practising(
-        learner=learner,
-        optimizer=programs.optimizer.init(eqx.filter(learner, ppo.trainable(learner))),
-        underway=underway,
-        done=done,
-        step=jnp.int32(0),
-    )
+    start = before_any_round(agent, programs, pool, asked, key(WEIGHTS, 0), key(BEGIN, 0))
     state = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), resume([folder], [start]))
     run = Run(folder, int(state.step))
     if not state.step:
@@ -121,6 +113,16 @@ def practise(
         save_tree(folder / TRAINED, best)
     save_metric(folder, metric, best.fingerprint)
     return best
+
+
+def before_any_round(
+    agent: Difference, programs: Programs, pool: Pool, asked: Any, weights_key: Array, begin_key: Array
+) -> Practising:
+    """Where practice begins."""
+    learner = Learner(agent, Linear(agent.policy.features, 1, fan=-2, key=weights_key))
+    memory = programs.optimizer.init(eqx.filter(learner, ppo.trainable(learner)))
+    underway, done = programs.begin(pool, asked, begin_key)
+    return Practising(learner, memory, underway, done, step=jnp.int32(0))
 
 
 def metric_pairs(world: World, folder: Path | None, seed: int, plays: bool = False) -> tuple[Samples, dict[str, Any]]:
@@ -197,14 +199,9 @@ def with_stop(agent: Agent) -> Difference:
     agent = agent.bare
     if agent.can_stop:
         return agent
-    head = Stopping(agent.policy.head, _features(agent), key=jax.random.key(0))
+    head = Stopping(agent.policy.head, agent.policy.features, key=jax.random.key(0))
     head = eqx.tree_at(lambda head: head.end.bias, head, jnp.full(1, -4.0))
     return eqx.tree_at(lambda agent: agent.policy.head, agent, head)
-
-
-def _features(agent: Difference) -> int:
-    """How wide the policy's last hidden layer is."""
-    return agent.policy.features
 
 
 def make_programs(world: World, practice: PracticeConfig, dtype: Any, deterministic: bool) -> Programs:
