@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from oracles.runs import Stop, lines, stop_at, weights
 
 from planvec.agents import Weights, build
 from planvec.data.pairs import PairSet
@@ -19,7 +20,7 @@ from planvec.io.checkpoints import save_tree
 from planvec.training import loop, losses, runs, update
 from planvec.training.config import Config
 from planvec.training.loop import Diverged, train
-from planvec.training.runs import METRICS, PREVIOUS, STATE, WEIGHTS
+from planvec.training.runs import PREVIOUS, STATE, WEIGHTS
 from planvec.training.update import make_optimizer, precision, start
 from planvec.worlds import make
 
@@ -45,26 +46,6 @@ def pairs():
 def crafted():
     """Pairs whose pictures are made of tiles."""
     return pairs_of(make("crafting"))
-
-
-def weights(folder):
-    return (folder / WEIGHTS).read_bytes(), (folder / STATE).read_bytes()
-
-
-def lines(folder):
-    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
-
-
-class Stop(Exception):
-    pass
-
-
-def stop_at(step):
-    def watch(now, metrics):
-        if now >= step:
-            raise Stop
-
-    return watch
 
 
 @pytest.fixture(scope="session")
@@ -140,7 +121,8 @@ t.train([t.CONFIG], [Path(sys.argv[1])], pairs, t.DATA, die)
 
 def test_a_kill_loses_at_most_an_interval(whole, pairs, tmp_path):
     here = Path(__file__).parent
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "run"), str(here), str(here.parents[1] / "examples")]
+    paths = [str(path) for path in (here, here.parent, here.parents[1] / "examples")]
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "run"), *paths]
     killed = subprocess.run(command, capture_output=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
     steps = []

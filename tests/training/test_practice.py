@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from jax.interpreters import partial_eval
 from oracles.lamps import LAMPS, Lamps, untrained
+from oracles.runs import Stop, lines, stop_at, weights
 
 from planvec.agents import build
 from planvec.agents.encoders import Linear
@@ -41,7 +42,7 @@ from planvec.training.practice import (
     with_stop,
 )
 from planvec.training.rounds import of_plan
-from planvec.training.runs import METRICS, STATE, WEIGHTS, open_run, read_config
+from planvec.training.runs import WEIGHTS, open_run, read_config
 from planvec.worlds import make
 
 NAME = "oracles.lamps:Lamps"
@@ -68,26 +69,6 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "run"
     go(folder)
     return folder
-
-
-def weights(folder):
-    return (folder / WEIGHTS).read_bytes(), (folder / STATE).read_bytes()
-
-
-def lines(folder):
-    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
-
-
-class Stop(Exception):
-    pass
-
-
-def stop_at(step, error=Stop):
-    def watch(now, *_):
-        if now >= step:
-            raise error
-
-    return watch
 
 
 # What it leaves behind.

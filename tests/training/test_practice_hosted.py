@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import pytest
 from oracles.coins import COINS, ENVS, PRACTICE, WORLD, novice
+from oracles.runs import lines, weights
 
 from planvec.agents import build
 from planvec.data.pairs import PairSet
@@ -22,7 +23,6 @@ from planvec.training import practice as practice_module
 from planvec.training.config import Config
 from planvec.training.practice import make_pool, practise
 from planvec.training.practice_config import PracticeConfig
-from planvec.training.runs import METRICS, STATE, WEIGHTS
 from planvec.worlds import Registration, make, register
 from planvec.worlds.registry import _registered
 
@@ -45,14 +45,6 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "run"
     go(folder)
     return folder
-
-
-def weights(folder):
-    return (folder / WEIGHTS).read_bytes(), (folder / STATE).read_bytes()
-
-
-def lines(folder):
-    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
 
 
 def test_practice_makes_better(tmp_path):
